@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With its header the largest that the allocator keeps for the thread without a search. */
+/* The largest block, including its header, that malloc() serves from the thread's cache without a search. */
 #define FIRST_BLOCK 1000
 
 struct arena_block {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory that is given back all at once: a message owns one, and everything decoded lies in it.
- */
+ * Memory that is freed all at once: a message owns one, and everything decoded lies in it. */
 #ifndef UTIL_ARENA_H
 #define UTIL_ARENA_H
 
@@ -15,14 +14,14 @@ struct arena {
     size_t total;      /* bytes handed out */
 };
 
-/* An all-zero arena is empty and ready. */
+/* An all-zero arena is empty. */
 
-/* `bytes` of zeroed memory aligned for any type, or NULL. One thread at a time. */
+/* Returns `bytes` of zeroed memory aligned for any type, or NULL. One thread at a time. */
 void *arena_alloc(struct arena *arena, size_t bytes);
 char *arena_strdup(struct arena *arena, const char *text);
 void *arena_memdup(struct arena *arena, const void *data, size_t bytes);
 
-/* Frees all; the arena is empty and ready again. */
+/* Frees all memory; the arena can be used again. */
 void arena_clear(struct arena *arena);
 
 #endif

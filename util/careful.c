@@ -10,7 +10,8 @@ static pthread_mutex_t installing = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction before;
 static _Thread_local sigjmp_buf *way_out;
 
-/* What was not foreseen happens again when the handler has returned, to who would have had it. */
+/* An unexpected SIGBUS happens again when this handler has returned, and then reaches the handler
+ * installed before. */
 static void on_fault(int number)
 {
     if (way_out)
@@ -18,7 +19,7 @@ static void on_fault(int number)
     sigaction(number, &before, NULL);
 }
 
-/* Each time: others may have installed theirs meanwhile. */
+/* Installs the handler each time, because other libraries may have installed theirs meanwhile. */
 static void install(void)
 {
     struct sigaction action = {.sa_handler = on_fault}, now;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading memory that is a mapped file: where a disk fails, or the file was cut off, the kernel has nothing
- * to give but a signal (SIGBUS), which would end the whole process. Here it ends what was being read.
- */
+ * Reads memory that is a mapped file. If a disk fails, or the file was truncated, the kernel sends SIGBUS,
+ * which would end the process. Here it only ends the reading. */
 #ifndef UTIL_CAREFUL_H
 #define UTIL_CAREFUL_H
 
 #include <stdbool.h>
 
-/* Runs `read`, in the thread that calls. False: a page of what it read could not be had; it was left at that
- * place, so it must own nothing meanwhile: no memory, no lock, no descriptor. Any thread; not within itself.
- * A SIGBUS of other threads, and of those outside, is as deadly as before. */
+/* Runs `read` in the calling thread. False: a page could not be read, and `read` was left at that place by
+ * a long jump, so it must own nothing: no memory, no lock, no descriptor. Any thread; not nested. A SIGBUS
+ * in other threads, or outside of this call, has its usual effect. */
 bool careful_read(void (*read)(void *arg), void *arg);
 
 #endif

@@ -13,7 +13,7 @@
 #define SONAME_TEXT(version) "libcrypto.so." #version
 #define SONAME(version)      SONAME_TEXT(version)
 
-/* What is used of OpenSSL, found by name in the library when it is wanted. */
+/* The functions used from OpenSSL, looked up by name when it is loaded. */
 #define FUNCTIONS(of)                                                                                        \
     of(BIO_new_file) of(BIO_free) of(PEM_read_bio_X509) of(PEM_read_bio_PrivateKey) of(X509_free)            \
         of(X509_check_private_key) of(EVP_PKEY_free) of(X509_STORE_new) of(X509_STORE_free)                  \
@@ -31,7 +31,8 @@ static enum esp_status load_crypto(struct crypto *crypto, struct esp_error *erro
     void *library = dlopen(SONAME(OPENSSL_SHLIB_VERSION), RTLD_NOW | RTLD_LOCAL);
     bool whole = library != NULL;
 #define FIND(name)                                                                                           \
-    whole = whole && (*(void **)&crypto->name = dlsym(library, #name)) != NULL; /* as POSIX has it */
+    whole = whole &&                                                                                         \
+            (*(void **)&crypto->name = dlsym(library, #name)) != NULL; /* the cast that POSIX recommends */
     FUNCTIONS(FIND)
     return whole ? ESP_OK : error_set(error, ESP_SECURITY, "TLS needs OpenSSL: %s", dlerror());
 }
@@ -44,7 +45,7 @@ static enum esp_status check_readable(const char *what, const char *key, const c
                                                path, key, strerror(errno));
 }
 
-/* The own certificate, and those that follow it in its file. */
+/* The own certificate, and those after it in its file. */
 struct chain {
     X509 *own;
     OPENSSL_STACK *more;
@@ -66,7 +67,7 @@ static void read_chain(const struct crypto *crypto, const char *path, struct cha
 static EVP_PKEY *read_key(const struct crypto *crypto, const char *path)
 {
     BIO *file = crypto->BIO_new_file(path, "r");
-    char no_password[] = ""; /* given, so that nobody is asked for one */
+    char no_password[] = ""; /* passed so that OpenSSL does not prompt for a password */
     EVP_PKEY *key = file ? crypto->PEM_read_bio_PrivateKey(file, NULL, NULL, no_password) : NULL;
     crypto->BIO_free(file);
     return key;

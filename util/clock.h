@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Time as something that is passed in: logic asks a clock, a test or a simulation may own it.
- */
+ * Clocks are passed to the code that needs time, so that a test or a simulation can control time. */
 #ifndef UTIL_CLOCK_H
 #define UTIL_CLOCK_H
 
@@ -33,8 +32,8 @@ static inline int64_t clock_now_ns(const struct clock *clock)
     return clock->now_ns(clock);
 }
 
-/* So many milliseconds from now, as pthread_cond_timedwait() wants it for a condition of that clock of the
- * system (CLOCK_MONOTONIC, or CLOCK_REALTIME, which plain conditions have). */
+/* Returns the time `ms` milliseconds from now, for pthread_cond_timedwait() with a condition of that
+ * system clock (CLOCK_MONOTONIC, or CLOCK_REALTIME, the default of conditions). */
 struct timespec clock_ms_from_now(clockid_t of, int64_t ms);
 
 #endif

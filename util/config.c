@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* libconfuse keeps its scanner's state in globals, so one file is read at a time. The library hands no
- * pointer of ours to its callbacks either: `reading` is the file that is being read, under this lock. */
+/* libconfuse keeps its scanner's state in globals, so one file is read at a time. It passes no user
+ * pointer to callbacks either: `reading` is the present file, under this lock. */
 static pthread_mutex_t scanner_lock = PTHREAD_MUTEX_INITIALIZER;
 
-#define MAX_GIVEN 1024 /* keys in one file; further ones are not checked for being given twice */
+#define MAX_GIVEN 1024 /* most keys of one file that are checked for repetitions */
 
 struct given {
     const cfg_opt_t *option;
@@ -24,14 +24,14 @@ static struct reading {
     const char *path;
     struct esp_error *error;
     enum esp_status status;
-    int line; /* of the fault; 0: none that belongs to a line */
+    int line; /* line of the fault; 0: no particular line */
     struct given given[MAX_GIVEN];
     size_t n_given;
-    bool checking_end; /* the second pass, with END_MARK behind the text */
+    bool checking_end; /* the second pass, with END_MARK after the text */
 } * reading;
 
-/* A key of no table, put behind the text: where it turns up inside a section, a brace is missing
- * (libconfuse itself takes the end of the file for the end of all sections). */
+/* A key of no table, appended to the text. If it turns up inside a section, a brace is missing (libconfuse
+ * itself lets the end of the file end all sections). */
 #define END_MARK "end-of-file"
 
 static const struct config_schema empty_schema = {.title = "nothing"};
@@ -72,7 +72,7 @@ static const struct config_schema *schema_of(const cfg_t *cfg)
     return section ? section->schema : &empty_schema;
 }
 
-/* The name of the schema's keys and sections that is nearest to `name`, or NULL. */
+/* Returns the schema's key or section most similar to `name`, or NULL. */
 static const char *schema_closest(const struct config_schema *schema, const char *name)
 {
     size_t n = 0;
@@ -89,7 +89,7 @@ static const char *schema_closest(const struct config_schema *schema, const char
     return closest;
 }
 
-/* The first fault of a file is the one reported; later ones often only follow from it. */
+/* Records the first fault of a file; later ones are often consequences. */
 static void fault(int line, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void fault(int line, const char *format, ...)
 {
@@ -103,7 +103,7 @@ static void fault(int line, const char *format, ...)
     reading->line = line;
 }
 
-/* An open quote swallows what is behind it, and its fault turns up elsewhere, as another one. */
+/* An open quote includes the following text, so its fault appears elsewhere, as another one. */
 static void blame_quote(const char *text)
 {
     int line = config_open_quote(text);
@@ -130,7 +130,7 @@ static void fault_unknown(const cfg_t *cfg, const char *name)
         fault(cfg->line, "unknown key \"%s\" in the configuration of a %s", name, schema->title);
 }
 
-/* What libconfuse says, and what was expected in its place; both take the same name. */
+/* Replacements for libconfuse's messages; both take the same name. */
 static const struct {
     const char *theirs, *ours;
 } faults[] = {
@@ -144,8 +144,8 @@ static const struct {
      "expected \"=\" behind \"%s\", found \"+=\", which only lists take"},
 };
 
-/* libconfuse's own words, except where more can be said. Its formats are compared in English: where they
- * are translated, its translated text is shown. */
+/* Reports libconfuse's own message, or a better one. Its formats are compared in English: if they are
+ * translated, the translation is shown. */
 static void on_error(cfg_t *cfg, const char *format, va_list arguments)
 {
     char text[256];
@@ -170,7 +170,7 @@ static const struct given *given_find(const cfg_opt_t *option)
     return NULL;
 }
 
-/* After each value that libconfuse has taken, while it still knows the line. */
+/* Called after each value that libconfuse has read, while it still knows the line. */
 static int on_value(cfg_t *cfg, cfg_opt_t *option)
 {
     const struct config_key *key = config_key_find(schema_of(cfg), option->name);
@@ -219,7 +219,8 @@ static void options_destroy(cfg_opt_t *options)
     free(options);
 }
 
-/* libconfuse's table for ours: everything is text to it, so that units, ranges and messages are ours. */
+/* Builds libconfuse's table from ours: every value is text there, so that units, ranges and messages are
+ * ours. */
 static cfg_opt_t *options_create(const struct config_schema *schema)
 {
     size_t n = 0;
@@ -252,7 +253,7 @@ static cfg_opt_t *options_create(const struct config_schema *schema)
     return options;
 }
 
-/* Parses with libconfuse; the tree is the caller's (cfg_free). */
+/* Parses with libconfuse; the caller frees the tree (cfg_free). */
 static enum esp_status scan(const char *text, cfg_t **tree, struct esp_error *error)
 {
     cfg_opt_t *options = options_create(reading->schema);
@@ -270,7 +271,7 @@ static enum esp_status scan(const char *text, cfg_t **tree, struct esp_error *er
     return reading->status;
 }
 
-/* A second pass over a text that was good, to see whether its sections end. */
+/* Parses a valid text a second time, to check that its sections end. */
 static enum esp_status check_end(const char *text, struct esp_error *error)
 {
     size_t size = strlen(text) + sizeof "\n" END_MARK " = yes\n";
@@ -323,7 +324,7 @@ static enum esp_status fill_key(const struct config_key *key, cfg_t *cfg, void *
 static enum esp_status fill_sections(const struct config_section *section, cfg_t *cfg, char *settings,
                                      const char *path, struct arena *arena, struct esp_error *error);
 
-/* Copies what the tree holds into the struct; with no tree, the defaults. */
+/* Copies the tree into the struct; without a tree, the defaults. */
 static enum esp_status fill(const struct config_schema *schema, cfg_t *cfg, void *settings, const char *where,
                             const char *path, struct arena *arena, struct esp_error *error)
 {

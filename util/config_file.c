@@ -10,8 +10,8 @@
 
 #define FIRST_BYTES 4096u
 
-/* All of it, but at most one byte more than a file may have, into *text, which has room for another one. Most
- * files are small: who frees a large block changes how malloc() gives the program its own ones. */
+/* Reads at most one byte more than a file may have, into *text, which has room for one more. Most files
+ * are small, so the block starts small: freeing a large one would change how malloc() serves the program. */
 static size_t read_text(FILE *file, char **text)
 {
     size_t room = 0, length = 0;
@@ -30,7 +30,7 @@ static size_t read_text(FILE *file, char **text)
     return length;
 }
 
-/* The whole file as text, the caller's to free. */
+/* Reads the whole file as text; the caller frees it. */
 static enum esp_status read_file(const char *path, char **text, struct esp_error *error)
 {
     enum esp_status status = ESP_OK;
@@ -58,7 +58,7 @@ static enum esp_status read_file(const char *path, char **text, struct esp_error
         status = error_set(error, ESP_LIMIT, "%s: expected at most %d bytes of configuration, found more",
                            path, CONFIG_MAX_BYTES);
     else if (length >= 3 && memcmp(*text, "\xef\xbb\xbf", 3) == 0)
-        memcpy(*text, "   ", 3); /* the byte order mark that some editors put before UTF-8 */
+        memcpy(*text, "   ", 3); /* the byte order mark of UTF-8 that some editors write */
     if (status == ESP_OK && strlen(*text) < length)
         status = error_set(error, ESP_CONFIG, "%s: expected text, found a NUL byte at offset %zu", path,
                            strlen(*text));
@@ -83,7 +83,7 @@ enum esp_status config_load(const struct config_schema *schema, const char *path
     return status;
 }
 
-/* What a look at the top level of a file sees: words in front of "=", "+=" or "{", at brace depth 0. */
+/* The outline of a file's top level: words in front of "=", "+=" or "{", at brace depth 0. */
 struct outline {
     const struct config_schema *schema;
     size_t known, unknown;
@@ -100,7 +100,7 @@ static void outline_word(struct outline *outline, const char *word, size_t lengt
         outline->unknown++;
 }
 
-/* Behind a comment or a quoted text that starts at `text`; `text` itself when there is none. */
+/* Returns the end of a comment or a quoted text that starts at `text`; `text` itself when there is none. */
 static const char *skip_inert(const char *text)
 {
     const char *end = NULL;

@@ -53,8 +53,8 @@ bool config_is_unit(const char *word)
     return strcmp(word, "%") == 0 || unit_find(config_durations, word) || unit_find(config_sizes, word);
 }
 
-/* Splits "<number> <unit>" without strtod(), whose decimal point follows the caller's locale. The
- * fraction is kept as millionths so that "0.3 s" and "1.5 GiB" are exact. False when it is no such text. */
+/* Splits "<number> <unit>" without strtod(), whose decimal point follows the caller's locale. The fraction
+ * is stored in millionths so that "0.3 s" and "1.5 GiB" are exact. False when the text has another form. */
 static bool split_quantity(const char *text, uint64_t *whole, uint64_t *millionths, const char **unit)
 {
     if (!isdigit((unsigned char)*text))
@@ -93,7 +93,7 @@ static bool read_duration(const char *text, int64_t *ns)
     if (!split_quantity(text, &whole, &millionths, &name))
         return false;
     if (!*name && whole == 0 && millionths == 0) {
-        *ns = 0; /* nothing is nothing in every unit */
+        *ns = 0; /* 0 is valid with every unit */
         return true;
     }
     const struct unit *unit = unit_find(config_durations, name);
@@ -167,7 +167,7 @@ enum esp_status config_read_size(const char *text, uint64_t *bytes, struct esp_e
     return error_set(error, ESP_CONFIG, "expected a size like 65536, 64KiB or \"4 GiB\", found \"%s\"", text);
 }
 
-/* Points to the port behind the last colon and tells the host's extent; false when the text is neither
+/* Sets *port to the port after the last colon, and the host's extent; false when the text is neither
  * "host", "host:port" nor "[host]:port". A bare IPv6 address has several colons and no port. */
 static bool split_address(const char *text, const char **host, size_t *length, const char **port)
 {
@@ -192,7 +192,8 @@ static bool split_address(const char *text, const char **host, size_t *length, c
     return *length > 0 && strcspn(*host, " \t/\"'") >= *length;
 }
 
-/* A host with colons in it must be an IPv6 address, perhaps with a zone ("fe80::1%eth0"). */
+/* Whether the text is a valid host: with colons, it must be an IPv6 address, possibly with a zone
+ * ("fe80::1%eth0"). */
 static bool is_host(const char *host)
 {
     char bare[INET6_ADDRSTRLEN];
@@ -258,7 +259,7 @@ static void describe_choices(const char *const *choices, char *text, size_t size
                                  choices[i]);
 }
 
-/* "a duration from 10 ms to 1 h": what a value of this key looks like. */
+/* Describes a valid value of this key: "a duration from 10 ms to 1 h". */
 static void describe(const struct config_key *key, char *text, size_t size)
 {
     static const char *const kinds[] = {
@@ -281,7 +282,7 @@ static void describe(const struct config_key *key, char *text, size_t size)
              key->most ? key->most : "");
 }
 
-/* Every numeric type as one scale, for the comparison with bounds. */
+/* Converts every numeric type to one scale, for the comparison with bounds. */
 static bool read_number(enum config_type type, const char *text, double *number)
 {
     int64_t integer;
@@ -374,7 +375,7 @@ bool config_value_is_initial(const struct config_key *key, const void *field)
         const char *text = *(char *const *)field;
         return !text || (key->initial && strcmp(text, key->initial) == 0);
     }
-    memset(&initial, 0, sizeof initial); /* what a key without default holds when it is not given */
+    memset(&initial, 0, sizeof initial); /* the value of a missing key without a default */
     if (key->initial && !read_plain(key, key->initial, &initial))
         return false;
     switch (key->type) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside util/config: single values from text into a field and back, and looking up rows.
- */
+ * Internal to util/config: converts single values between text and fields, and looks up rows. */
 #ifndef UTIL_CONFIG_VALUE_H
 #define UTIL_CONFIG_VALUE_H
 
@@ -22,17 +21,17 @@ bool config_type_is_list(enum config_type type);
 enum esp_status config_read_value(const struct config_key *key, const char *text, void *field,
                                   struct arena *arena, struct esp_error *error);
 
-/* Writes the field's value as a file would have it, quoted where needed. */
+/* Writes the field's value as in a file, quoted where needed. */
 void config_write_value(const struct config_key *key, const void *field, FILE *file);
 
 /* True when the field equals the key's default, or is empty (zero) where there is none. */
 bool config_value_is_initial(const struct config_key *key, const void *field);
 
-/* The row of that name, or NULL. */
+/* Returns the row of that name, or NULL. */
 const struct config_key *config_key_find(const struct config_schema *schema, const char *name);
 const struct config_section *config_section_find(const struct config_schema *schema, const char *name);
 
-/* The first line (from 1) with a quote that is not closed in it; 0: none. */
+/* Returns the first line (from 1) with an unclosed quote; 0: none. */
 int config_open_quote(const char *text);
 
 /* True when `word` is a unit of durations, sizes or fractions ("ms", "GiB", "%"). */

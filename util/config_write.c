@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Settings as a file would have them, and how two of them differ.
- */
+ * Writes settings as a file, and compares two settings. */
 #include "util/config_value.h"
 
 #include <inttypes.h>
@@ -9,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In double quotes, with what libconfuse would take for an escape or a variable made harmless. */
+/* Writes double quotes, and escapes what libconfuse would take for an escape or a variable. */
 static void write_quoted(const char *text, FILE *file)
 {
     fputc('"', file);
@@ -24,7 +23,7 @@ static void write_quoted(const char *text, FILE *file)
     fputc('"', file);
 }
 
-/* The largest unit that divides the value, so that it reads back exactly. */
+/* Chooses the largest unit that divides the value, so that it reads back exactly. */
 static void write_quantity(const struct unit *units, uint64_t value, FILE *file)
 {
     const struct unit *best = units;
@@ -92,7 +91,7 @@ void config_write(const struct config_schema *schema, const void *settings, cons
         }
 }
 
-/* Without memory they count as different. */
+/* Without memory the values count as different. */
 static bool is_same(const struct config_key *key, const void *a, const void *b)
 {
     const bool initial = config_value_is_initial(key, a);

@@ -37,7 +37,7 @@ struct search {
     void *arg;
 };
 
-/* The process's group in that hierarchy: "ID:controllers:path", version 2 without controllers. */
+/* Finds the process's group in that hierarchy: "ID:controllers:path", in version 2 without controllers. */
 static bool find_group(const struct search *search, bool version2, char *path, size_t size)
 {
     char line[PATH_BYTES];
@@ -68,7 +68,7 @@ static void visit_mount(const struct search *search, const char *mount, bool ver
     if (top < 0 || (size_t)top + strlen(group) >= sizeof folder)
         return;
     strcpy(folder + top, group);
-    /* In a container the path may be the host's, while the mount shows the container's own group only. */
+    /* In a container the path may be the host's, while the mount only shows the container's own group. */
     if (stat(folder, &is) != 0)
         folder[top] = 0;
     for (;;) {

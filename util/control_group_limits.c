@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The limits that control groups have.
- */
+ * Reads the limits of control groups. */
 #include "util/control_group.h"
 
 #include <errno.h>
@@ -11,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Version 1 tells a group without a limit of memory by a number of this size. */
+/* Version 1 reports a group without a memory limit by a number of this size. */
 #define NO_LIMIT (UINT64_C(1) << 60)
 
 bool control_group_number(const char *folder, const char *name, uint64_t *number)
@@ -96,7 +95,7 @@ static void take_tasks(const char *folder, bool version2, void *arg)
 {
     struct control_group_tasks *tightest = arg;
     uint64_t most, used;
-    (void)version2; /* both have the same files */
+    (void)version2; /* both versions have the same files */
     if (!control_group_number(folder, "pids.max", &most) ||
         !control_group_number(folder, "pids.current", &used))
         return;

@@ -5,8 +5,8 @@
 #include <isa-l/crc.h>
 #include <limits.h>
 
-/* The library calls the Castagnoli polynomial by the protocol that chose it, counts bytes in an int, and
- * leaves inverting before and after to its caller. */
+/* The library names the Castagnoli polynomial after the protocol that chose it (iSCSI), counts bytes in an
+ * int, and does not invert the value before and after. */
 uint32_t crc32c(uint32_t crc, const void *data, size_t bytes)
 {
     unsigned char *next = (unsigned char *)(uintptr_t)data;

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CRC32C (Castagnoli) by ISA-L, which takes the widest instructions that the processor has, or by
- * util/crc32c_x86.c where two kinds of them at once are faster: what has just come from a socket is read at
- * 40 GB/s, what comes from memory as fast as that gives it.
- */
+ * CRC32C (Castagnoli), computed by ISA-L with the widest instructions of the processor, or by
+ * util/crc32c_x86.c if using two kinds of them together is faster. */
 #ifndef UTIL_CRC32C_H
 #define UTIL_CRC32C_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The checksum of `crc`'s data followed by these; 0 for no data before. Any thread. */
+/* Returns the checksum of the data of `crc` followed by these; 0 for no earlier data. Any thread. */
 uint32_t crc32c(uint32_t crc, const void *data, size_t bytes);
 
 #endif

@@ -6,15 +6,15 @@
 #include <immintrin.h>
 #include <string.h>
 
-/* A block is four lanes, each summed by the instruction on its own as one takes three cycles but a new one
- * can begin in each, and a run as long as these together, folded in registers of 256 bits. What comes from
- * memory comes faster the longer the lanes are (16 GB/s with lanes of 1 KiB, 22 with these of 16 KiB): small
- * blocks are for what large ones leave. */
+/* A block consists of four lanes and a run as long as all of them. Lanes are summed by the CRC32
+ * instruction in parallel, because it takes three cycles but one can start in each cycle. The run is
+ * folded in registers of 256 bits. Longer lanes are faster for data from memory, so small blocks are used
+ * only for the remainder after large ones. */
 enum { LANES = 4, WIDTH = 32, FOLDERS = 4, LARGE_BLOCK = 131072 };
 
-/* Powers of x modulo the Castagnoli polynomial P, bit 31 standing for x^0. The carry-less product of two
- * numbers so reflected is that of the polynomials times x, and the instruction multiplies by x^32 what it
- * takes in: hence the exponents. */
+/* Powers of x modulo the Castagnoli polynomial P; bit 31 stands for x^0. The carry-less product of two
+ * such reflected numbers is that of the polynomials times x, and the instruction multiplies its input by
+ * x^32: hence the exponents. */
 #define X1087 UINT64_C(0x6577b245) /* 8 * WIDTH * FOLDERS + 63 */
 #define X1023 UINT64_C(0x7417153f) /* 8 * WIDTH * FOLDERS - 1 */
 #define X191  UINT64_C(0x3743f7bd) /* 128 + 63 */
@@ -22,7 +22,7 @@ enum { LANES = 4, WIDTH = 32, FOLDERS = 4, LARGE_BLOCK = 131072 };
 
 struct kind {
     size_t block;
-    uint64_t behind[LANES]; /* x^(8 n - 33), n the bytes of a block behind each lane */
+    uint64_t behind[LANES]; /* x^(8 n - 33), n the bytes of a block after each lane */
 };
 static const struct kind small = {CRC32C_X86_BLOCK, {0x1994f83a, 0xc1f19ee1, 0xe2f1a204, 0x54a86326}},
                          large = {LARGE_BLOCK, {0x1a0e568c, 0xec132bea, 0xa0535a61, 0xc5013a36}};
@@ -49,7 +49,7 @@ FOR_IT IN_LINE __m256i wide(const unsigned char *at)
     return _mm256_loadu_si256((const __m256i *)(const void *)at);
 }
 
-/* The next 8 bytes of each lane. */
+/* Adds the next 8 bytes of each lane. */
 FOR_IT IN_LINE void sum_words(uint64_t sums[LANES], const unsigned char *at, size_t lane_bytes)
 {
 #pragma GCC unroll 4
@@ -57,7 +57,7 @@ FOR_IT IN_LINE void sum_words(uint64_t sums[LANES], const unsigned char *at, siz
         sums[lane] = _mm_crc32_u64(sums[lane], word(at + (size_t)lane * lane_bytes));
 }
 
-/* What stands for the bytes so far, moved ahead onto the next ones. */
+/* Shifts the folded value of the earlier bytes onto the next ones. */
 FOR_IT IN_LINE __m256i fold(__m256i folded, __m256i next)
 {
     const __m256i ahead = _mm256_set_epi64x(X1023 << 32, X1087 << 32, X1023 << 32, X1087 << 32);
@@ -81,7 +81,7 @@ FOR_IT static uint64_t sum_of_folded(const __m256i folded[FOLDERS])
                          (uint64_t)_mm_extract_epi64(all, 1));
 }
 
-/* Each lane's sum moved behind the bytes that follow the lane. */
+/* Shifts each lane's sum past the bytes that follow the lane, and combines them. */
 FOR_IT static uint64_t sum_of_lanes(const uint64_t sums[LANES], const uint64_t behind[LANES])
 {
     __m128i all = _mm_setzero_si128();

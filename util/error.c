@@ -88,8 +88,7 @@ enum esp_status error_no_memory(struct esp_error *error, const char *what)
     return error_set(error, ESP_NO_MEMORY, "out of memory for %s", what);
 }
 
-/* What the process may have at most, where that is the reason: nobody thinks of a limit at "File too large".
- */
+/* Appends the process's limit if that is the reason, because "File too large" does not suggest a limit. */
 static void add_limit(int number, char *text, size_t size)
 {
     struct rlimit limit;

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LONGEST 4 /* of what one unit becomes */
+#define LONGEST 4 /* most bytes of one escaped byte */
 
-/* A byte sequence that one unit of text is made of: how many bytes may be copied as they are, 0 when the
- * first byte must be escaped. Terminals obey C1 controls (U+0080 to U+009F) too, so those are not copied. */
+/* Returns how many bytes of the next character may be copied unchanged; 0 when the first byte must be
+ * escaped. Terminals obey C1 controls (U+0080 to U+009F) too, so those are escaped. */
 static size_t harmless(const unsigned char *text)
 {
     if (text[0] < 0x80)

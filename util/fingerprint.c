@@ -5,7 +5,7 @@
 
 #define LANES 4
 
-/* Odd, so that multiplying by it loses nothing; no pattern in its bits. */
+/* Odd, so that multiplication by it is invertible; no pattern in its bits. */
 #define FACTOR UINT64_C(0xd6e8feb86659fd93)
 
 static uint64_t turn(uint64_t value, unsigned bits)
@@ -13,7 +13,7 @@ static uint64_t turn(uint64_t value, unsigned bits)
     return value << bits | value >> (64 - bits);
 }
 
-/* Every step can be undone, for a given word: a lane remembers each word that it has seen. */
+/* Every step is invertible for a given word, so a lane depends on each word that it has read. */
 static uint64_t step(uint64_t lane, uint64_t word)
 {
     return turn((lane ^ word) * FACTOR, 29);

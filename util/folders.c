@@ -17,7 +17,7 @@ static bool is_folder(const char *path)
     return false;
 }
 
-/* What another user owns, that user can exchange for something else. */
+/* Whether the folder belongs to root or to this user: another owner could exchange its contents. */
 static bool is_trusted(const char *path)
 {
     struct stat is;
@@ -27,7 +27,8 @@ static bool is_trusted(const char *path)
     return false;
 }
 
-/* `end`: where the name of the folder ends in `path`, `above`: where that of the folder above it ends. */
+/* Creates one folder. `end`: where the folder's name ends in `path`; `above`: where that of the folder
+ * above it ends. */
 static bool make_one(char *path, char *end, char *above)
 {
     const char after = *end, slash = *above;

@@ -38,7 +38,7 @@ static void add(struct listen_at *at, const struct addrinfo *found, uint16_t por
     at->items[at->n++] = address;
 }
 
-/* [::] first: a socket there is for both families, where the machine has both. */
+/* [::] first: its socket accepts both families, if the machine has both. */
 static void add_any(struct listen_at *at, uint16_t port)
 {
     const struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
@@ -57,7 +57,7 @@ enum esp_status listen_at_find(const char *host, uint16_t port, struct listen_at
     struct addrinfo *found = NULL;
     memset(at, 0, sizeof *at);
     snprintf(plain, sizeof plain, "%.*s", (int)(length - 2 * bracketed), host + bracketed);
-    /* The C library would take "*" for loopback. */
+    /* The C library would resolve "*" to loopback. */
     if (!*plain || strcmp(plain, "*") == 0 || strcmp(plain, "::") == 0) {
         add_any(at, port);
         return ESP_OK;
@@ -151,7 +151,7 @@ static int open_one(const struct sockaddr_storage *address, bool both_families, 
     return -1;
 }
 
-/* What a name has but this machine has not is no reason not to serve at the others. */
+/* An address of the name that this machine does not have must not prevent serving at the others. */
 static bool may_be_left_out(int why)
 {
     return why == EADDRNOTAVAIL || why == EAFNOSUPPORT;
@@ -170,14 +170,14 @@ static uint16_t port_of(int fd)
     return getsockname(fd, (struct sockaddr *)&bound, &length) == 0 ? port_in(&bound) : 0;
 }
 
-/* Each address with the port that the first one got. 0, or errno. */
+/* Opens a socket at each address, with the port that the first one got. Returns 0, or errno. */
 static int open_each(struct listen_at at, int backlog, struct listen_sockets *sockets)
 {
     int first = 0;
     sockets->n = 0;
     for (uint32_t i = 0; i < at.n; i++) {
         if (at.any && sockets->n > 0)
-            break; /* the one for IPv6 is for IPv4, too */
+            break; /* the IPv6 socket serves IPv4, too */
         if (sockets->n > 0)
             set_port(&at.items[i], port_of(sockets->fds[0]));
         const int fd = open_one(&at.items[i], at.any, backlog);
@@ -194,7 +194,7 @@ static int open_each(struct listen_at at, int backlog, struct listen_sockets *so
     return sockets->n > 0 ? 0 : first;
 }
 
-/* Any free port of one address may be in use at another one. */
+/* A port that is free at one address may be in use at another. */
 #define ATTEMPTS 10
 
 bool listen_at_open_all(const struct listen_at *at, int backlog, struct listen_sockets *sockets)

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_LINE    4096 /* a longer line is cut: with O_APPEND one write() of this size stays in one piece */
+#define MAX_LINE    4096 /* longest line: with O_APPEND one write() of this size stays in one piece */
 #define MAX_MESSAGE 3072
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards node, path and descriptor */
@@ -23,7 +23,7 @@ static atomic_int threshold = LOG_NOTICE_LEVEL;
 
 static const char *const level_names[] = {"error", "warning", "notice", "debug"};
 
-/* With the lock held. The calendar is worked out once per second: daemons write many lines. */
+/* Called with the lock held. The calendar is computed once per second, because daemons write many lines. */
 static size_t append_time(char *line)
 {
     static time_t second = -1;
@@ -41,7 +41,8 @@ static size_t append_time(char *line)
     return length + (size_t)snprintf(line + length, 20, ".%06ldZ ", now.tv_nsec / 1000);
 }
 
-/* Short writes are finished, but a full disk or a closed pipe loses the line: a daemon goes on. */
+/* Short writes are completed. A full disk or a closed pipe loses the line, because the daemon must
+ * continue. */
 static void write_all(int fd, const char *data, size_t length)
 {
     while (length > 0) {

@@ -33,7 +33,7 @@ uint64_t histogram_count(const struct histogram *histogram)
     return n;
 }
 
-/* ---- the text ---- */
+/* ---- the exposition format ---- */
 
 void metrics_release(struct metrics *metrics)
 {
@@ -76,7 +76,7 @@ static void put_text(struct metrics *metrics, const char *text)
     put(metrics, text, strlen(text));
 }
 
-/* A label's value: three characters have a meaning there. */
+/* Writes a label's value with the three special characters escaped. */
 static void put_quoted(struct metrics *metrics, const char *value)
 {
     put_text(metrics, "\"");

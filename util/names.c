@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define MAX_NAME 64 /* nobody mistypes longer names by guessable amounts */
+#define MAX_NAME 64 /* longer names are not compared */
 
 static size_t smaller(size_t a, size_t b)
 {

@@ -11,7 +11,7 @@
 static char problems[PATH_MAX];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* The build leaves this link to the descriptions of its source; libtool may keep the program in .libs. */
+/* The build creates this link to the descriptions in its source; libtool may keep the program in .libs. */
 static void find_problems(void)
 {
     static const char *const built[] = {"../built-problems", "../../built-problems"};

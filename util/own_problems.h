@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the problems that come with Espalier are.
- */
+ * Finds the problems that come with Espalier. */
 #ifndef UTIL_OWN_PROBLEMS_H
 #define UTIL_OWN_PROBLEMS_H
 
-/* The folder of their descriptions: that of the source, for a program that lies where it was built; else
- * where they are installed, whether they are there or not. Any thread. */
+/* Returns the folder of their descriptions: that of the source, for a program in its build folder; else
+ * the installation's, whether it exists or not. Any thread. */
 const char *own_problems(void);
 
 #endif

@@ -8,17 +8,17 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Below this a thread costs more than it saves. */
+/* Below this size a second thread costs more than it saves. */
 #define WORTH_TWO (8u << 20)
-/* Where the range is cut: two threads do not meet in one table of pages. */
+/* Granularity of the split between two threads: they must not share a page table. */
 #define CUT (2u << 20)
 
-/* What Linux 5.14 brought; the C library of older systems does not name it. */
+/* Constants of Linux 5.14, which older C libraries do not define. */
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ  22
 #define MADV_POPULATE_WRITE 23
 #endif
-/* And Linux 6.1. */
+/* A constant of Linux 6.1. */
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
 #endif
@@ -42,7 +42,7 @@ static void *advise(void *context)
     const struct stretch *stretch = context;
     if (stretch->bytes > 0)
         (void)madvise(stretch->pages, stretch->bytes,
-                      stretch->advice); /* what fails is told when it is used */
+                      stretch->advice); /* a failure shows when the pages are used */
     return NULL;
 }
 
@@ -92,7 +92,7 @@ char *pages_reserve(size_t bytes, uint64_t offset, size_t guard)
     return room + before + guard;
 }
 
-/* The system refuses ranges in which there is nothing: each large page by itself. */
+/* The system refuses ranges with unpopulated parts, so each large page is converted by itself. */
 bool pages_make_large(void *data, size_t bytes)
 {
     const uintptr_t begin = (uintptr_t)data;
@@ -103,7 +103,7 @@ bool pages_make_large(void *data, size_t bytes)
     return all;
 }
 
-/* ---- whether there are any ---- */
+/* ---- whether pages are mapped ---- */
 
 static uintptr_t page_of(const void *data)
 {
@@ -126,8 +126,8 @@ bool pages_are_mapped(const void *data, size_t bytes)
 
 enum { MOST_PLACES = 2 };
 
-/* A byte at each of so many places. The kernel reaches them as it would another process's: what is not there
- * is an error and no signal. */
+/* Whether a byte at each of the places is accessible. The kernel copies them as from another process, so
+ * an inaccessible byte gives an error and no signal. */
 static bool are_reachable(const struct iovec *places, size_t n, bool write)
 {
     char bytes[MOST_PLACES];

@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Of what a text has room for. */
+/* Bytes for the text of a number. */
 #define NUMBER_TEXT 64
 
 static uint64_t resource_limit(__rlimit_resource_t resource)
@@ -18,7 +18,7 @@ static uint64_t resource_limit(__rlimit_resource_t resource)
     return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : UINT64_MAX;
 }
 
-/* The kernel does not count the processes of root. */
+/* Counts the user's processes; the kernel does not count those of root. */
 static uint64_t user_processes(void)
 {
     return getuid() == 0 ? UINT64_MAX : resource_limit(RLIMIT_NPROC);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the system lets this process have: resource limits, control groups, the set of processors.
- */
+ * The limits of this process: resource limits, control groups, the set of processors. */
 #ifndef UTIL_PROCESS_LIMITS_H
 #define UTIL_PROCESS_LIMITS_H
 
@@ -21,18 +20,18 @@ struct process_limits {
     uint32_t machine_processors;
 };
 
-/* Reads all limits; one that cannot be read counts as none. `files` NULL: those of the system. Any thread. */
+/* Reads all limits; an unreadable one counts as none. `files` NULL: those of the system. Any thread. */
 void process_limits_read(const struct control_group_files *files, struct process_limits *limits);
 
-/* One line: "descriptors 65536; processes and threads 100 (pids.max); ...". */
+/* Writes one line: "descriptors 65536; processes and threads 100 (pids.max); ...". */
 void process_limits_text(const struct process_limits *limits, char *text, size_t size);
 
-/* How many computations can have a whole processor each: the processors of this process, but no more than the
- * quota has; at least 1. */
+/* Returns how many computations can have a whole processor each: the processors of this process, limited
+ * by the quota; at least 1. */
 uint32_t process_limits_processors(const struct process_limits *limits);
 
-/* Why a process or a thread could not be made (EAGAIN): names the limit that is reached, with its number. Any
- * thread. */
+/* Explains why a process or a thread could not be created (EAGAIN): names the limit that is reached, with
+ * its number. Any thread. */
 void process_limits_blame(const struct control_group_files *files, char *text, size_t size);
 
 #endif

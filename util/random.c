@@ -19,7 +19,7 @@ enum esp_status random_bytes(void *data, size_t bytes, struct esp_error *error)
     return ESP_OK;
 }
 
-/* Steele, Lea and Flood, 2014: spreads a seed over a state, never all zero. */
+/* Steele, Lea and Flood, 2014: spreads a seed over a state that is never all zero. */
 static uint64_t splitmix64(uint64_t *state)
 {
     uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -56,7 +56,10 @@ uint64_t random_below(struct random *random, uint64_t bound)
 {
     if (bound == 0)
         return 0;
-    uint64_t x, uneven = -bound % bound; /* 2^64 mod bound: results below it would come up once too often */
+    uint64_t x,
+        uneven =
+            -bound %
+            bound; /* 2^64 mod bound: smaller results are rejected, because they would occur once too often */
     do
         x = random_next(random);
     while (x < uneven);

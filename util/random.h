@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Fills `bytes` bytes with numbers nobody can guess. ESP_SYSTEM when the system has none. Any thread. */
+/* Fills `bytes` bytes with unpredictable numbers. ESP_SYSTEM when the system has none. Any thread. */
 enum esp_status random_bytes(void *data, size_t bytes, struct esp_error *error);
 
 /* xoshiro256** (Blackman and Vigna, 2018): fast and repeatable, never for secrets. A plain value; one
@@ -19,13 +19,13 @@ struct random {
     uint64_t state[4];
 };
 
-/* Every seed is good, 0 too (the state is filled by splitmix64). */
+/* Any seed works, including 0 (the state is filled by splitmix64). */
 void random_seed(struct random *random, uint64_t seed);
 
 uint64_t random_next(struct random *random);
-/* Uniform in 0 <= x < bound, without bias; 0 when bound is 0. */
+/* Returns a uniform number in 0 <= x < bound, without bias; 0 when bound is 0. */
 uint64_t random_below(struct random *random, uint64_t bound);
-/* Uniform in 0 <= x < 1, with 53 bits. */
+/* Returns a uniform number in 0 <= x < 1, with 53 bits. */
 double random_real(struct random *random);
 
 #endif

@@ -20,7 +20,7 @@ static enum esp_status make_room(struct ranges *ranges, struct esp_error *error)
     return ESP_OK;
 }
 
-/* The first range that ends at `from` or behind it. */
+/* Returns the first range that ends at or after `from`. */
 static uint32_t find(const struct ranges *ranges, uint64_t from)
 {
     uint32_t low = 0, high = ranges->n;
@@ -52,7 +52,7 @@ enum esp_status ranges_add(struct ranges *ranges, uint64_t from, uint64_t to, st
             return status;
         memmove(ranges->items + first + 1, ranges->items + first, (ranges->n - first) * sizeof(struct range));
         ranges->n++;
-    } else if (last > first + 1) { /* several became one */
+    } else if (last > first + 1) { /* several ranges became one */
         memmove(ranges->items + first + 1, ranges->items + last, (ranges->n - last) * sizeof(struct range));
         ranges->n -= last - first - 1;
     }

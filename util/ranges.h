@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which bytes of an argument have arrived: a set of disjoint ranges. Chunks that overlap or come twice count
- * once.
- */
+ * A set of disjoint ranges: the bytes of an argument that have arrived. Chunks that overlap or come twice
+ * count once. */
 #ifndef UTIL_RANGES_H
 #define UTIL_RANGES_H
 
@@ -10,10 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RANGES_MOST 4096 /* pieces with gaps between them: chunks come roughly in order */
+#define RANGES_MOST 4096 /* most ranges with gaps between them: chunks come roughly in order */
 
 struct range {
-    uint64_t from, to; /* to: behind the last */
+    uint64_t from, to; /* to: after the last byte */
 };
 
 /* All zero: nothing has arrived. */
@@ -22,13 +21,13 @@ struct ranges {
     uint32_t n, capacity;
 };
 
-/* Adds [from, to). ESP_LIMIT when there are too many pieces, ESP_NO_MEMORY; the set is then as it was. */
+/* Adds [from, to). ESP_LIMIT when there are too many ranges, ESP_NO_MEMORY; the set is unchanged then. */
 enum esp_status ranges_add(struct ranges *ranges, uint64_t from, uint64_t to, struct esp_error *error);
 
-/* Whether all of [0, total) is there; else the first gap. */
+/* Whether all of [0, total) is in the set; else sets *gap to the first gap. */
 bool ranges_cover(const struct ranges *ranges, uint64_t total, struct range *gap);
 
-/* Frees; empty and ready again. */
+/* Frees the ranges; the set is empty. */
 void ranges_clear(struct ranges *ranges);
 
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define DIGITS     17
-#define MOST_POWER 27 /* the largest power of 5 that 64 bits hold */
+#define MOST_POWER 27 /* the largest power of 5 that fits 64 bits */
 #define TEN_TO_16  UINT64_C(10000000000000000)
 #define TEN_TO_17  UINT64_C(100000000000000000)
 
@@ -49,15 +49,15 @@ static uint64_t power_of_5(int power)
     return powers[power];
 }
 
-/* The 17 significant digits of a positive number as an integer from 10^16 to 10^17 - 1, rounded to nearest,
- * halves to even; the number is about *digits * 10^(*exponent - 16). The product of a mantissa (53 bits) and
- * a power of 5 (63) is exact. False: the number is too small or too large for that. */
+/* Computes the 17 significant digits of a positive number as an integer from 10^16 to 10^17 - 1, rounded
+ * to nearest, halves to even; the number is about *digits * 10^(*exponent - 16). The product of a mantissa
+ * (53 bits) and a power of 5 (63) is exact. False: the number is too small or too large for this method. */
 static bool find_digits(double value, uint64_t *digits, int *exponent)
 {
     int binary;
     const double fraction = frexp(value, &binary); /* value = fraction * 2^binary, 0.5 <= fraction < 1 */
     const uint64_t mantissa = (uint64_t)ldexp(fraction, 53);
-    int decimal = (int)floor((binary - 1) * 0.30102999566398120); /* the exponent, or one less */
+    int decimal = (int)floor((binary - 1) * 0.30102999566398120); /* the decimal exponent, or one less */
     for (;; decimal++) {
         const int power = DIGITS - 1 - decimal;
         if (power < 0 || power > MOST_POWER)
@@ -79,7 +79,7 @@ static bool find_digits(double value, uint64_t *digits, int *exponent)
     }
 }
 
-/* As "%g" has them: trailing zeros are left out, and exponents below -4 are written. */
+/* Writes like "%g": omits trailing zeros, and writes exponents below -4. */
 static size_t write_digits(uint64_t digits, int exponent, char *text)
 {
     char all[DIGITS], *to = text;

@@ -24,7 +24,8 @@ static enum esp_status refuse(const char *path, mode_t mode, struct esp_error *e
                      regular_file_kind(mode));
 }
 
-/* Sockets, folders to write and FIFOs that nobody reads are not even opened. */
+/* Explains why open() failed on a path that is no regular file: sockets, folders opened for writing, and
+ * FIFOs without a reader. */
 static enum esp_status not_opened(const char *path, struct esp_error *error)
 {
     const int why = errno;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files that nothing but a regular file may be: those of state directories and of folders of descriptions. A
- * FIFO there would hold a daemon up until somebody writes into it, and a device has no end.
- */
+ * Opens files that must be regular files: those of state directories and of folders of descriptions. A
+ * FIFO there would block a daemon until a process writes into it, and a device has no end. */
 #ifndef UTIL_REGULAR_FILE_H
 #define UTIL_REGULAR_FILE_H
 
@@ -11,21 +10,20 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* What a file of that mode (of stat(2)) is in place of a regular one, "a FIFO"; NULL: it is one. */
+/* Returns the kind of a file with that mode (of stat(2)) if it is no regular one, "a FIFO"; else NULL. */
 const char *regular_file_kind(mode_t mode);
 
-/* open(2) with O_CLOEXEC, which waits for nobody. -1: ESP_NOT_FOUND, ESP_SYSTEM, or ESP_INVALID for what is
- * no regular file ("PATH: expected a regular file, found a FIFO"). A file that O_CREAT makes has mode 0666
- * less the umask. Any thread. */
+/* Calls open(2) with O_CLOEXEC, without blocking. -1: ESP_NOT_FOUND, ESP_SYSTEM, or ESP_INVALID for a file
+ * that is not regular ("PATH: expected a regular file, found a FIFO"). A file made by O_CREAT has mode
+ * 0666 less the umask. Any thread. */
 int regular_file_descriptor(const char *path, int flags, struct esp_error *error);
-/* The same as a stream to read ("r"), to read and write ("r+"), to write at its end ("a") or anew ("w").
- * NULL: as above.
- */
+/* Opens a stream to read ("r"), to read and write ("r+"), to append ("a") or to write anew ("w"). NULL:
+ * errors as above. */
 FILE *regular_file_open(const char *path, const char *mode, struct esp_error *error);
 
-/* Whether a file can take the place of that one, or be new there, so far as its folder tells. The texts name
- * it and the folder, and not the temporary file or lock beside it that could not be made. ESP_NOT_FOUND,
- * ESP_SYSTEM, ESP_INVALID (what is there is no regular file). Any thread. */
+/* Checks that a file can be created at the path or replace the one there, as far as its folder shows. The
+ * error names the file and the folder, not the temporary file or lock that would be created beside it.
+ * ESP_NOT_FOUND, ESP_SYSTEM, ESP_INVALID (the path is no regular file). Any thread. */
 enum esp_status regular_file_replaceable(const char *path, struct esp_error *error);
 
 #endif

@@ -13,8 +13,7 @@ static int open_nameless(void)
     return open(folder && *folder ? folder : "/var/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 }
 
-/* With its place on the disk: a disk that is full is to be noticed now, and not when somebody writes there.
- */
+/* Maps a file whose disk space is reserved, so that a full disk is noticed now, and not at a later write. */
 static void *map_new(int file, size_t size)
 {
     if (file < 0 || posix_fallocate(file, 0, (off_t)size) != 0)

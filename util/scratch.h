@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory for contents that may be large: beyond SCRATCH_HEAP_BYTES it is a file without a name, in $TMPDIR or
- * /var/tmp, which the system can write out when memory is short. Where there is no room for that file it is
- * ordinary memory. One thread at a time.
- */
+ * Memory for contents that may be large: beyond SCRATCH_HEAP_BYTES it is an unnamed file in $TMPDIR or
+ * /var/tmp, which the system can write out when memory is short. If there is no room for that file, it is
+ * ordinary memory. One thread at a time. */
 #ifndef UTIL_SCRATCH_H
 #define UTIL_SCRATCH_H
 
@@ -16,16 +15,16 @@
 struct scratch {
     char *memory; /* moves when it grows */
     size_t size;
-    int file; /* when `mapped`; -1: somebody else's */
+    int file; /* when `mapped`; -1: the file is the caller's */
     bool mapped;
 };
 
-/* At least so many bytes; what was there is kept. False without memory: it is as it was. */
+/* Grows it to at least that many bytes; keeps the contents. False without memory: unchanged. */
 bool scratch_grow(struct scratch *scratch, size_t size);
-/* An empty one becomes that file's first bytes, to be read. False: it cannot be mapped (a pipe). Who cuts the
- * file meanwhile kills the process. */
+/* Maps the file's first bytes for reading; the scratch must be empty. False: it cannot be mapped (a pipe).
+ * If another process truncates the file meanwhile, this process is killed by SIGBUS. */
 bool scratch_map(struct scratch *scratch, int file, size_t size);
-/* Empty again. */
+/* Frees the memory; the scratch is empty. */
 void scratch_clear(struct scratch *scratch);
 
 #endif

@@ -19,7 +19,7 @@ bool search_path_is_program(const char *path)
     return stat(path, &is) == 0 && S_ISREG(is.st_mode) && access(path, X_OK) == 0;
 }
 
-/* An empty folder is the one in which the process is. */
+/* An empty folder means the current one. */
 bool search_path_find(const char *name, char *path, size_t size)
 {
     const char *at = search_path();

@@ -16,7 +16,8 @@
 #define LEAST_BYTES   (64u * 1024)
 #define IDLE_SEGMENTS 16
 #define WORTH_ASKING  (1u << 20)
-/* A client that calls again and again gets its own segment back as it was: zeroing waits so long. */
+/* Idle segments are zeroed after CLEAN_AFTER_NS, so that a client that calls repeatedly gets its own
+ * segment back unchanged. They are freed after KEEP_NS. */
 #define CLEAN_AFTER_NS NS_PER_S
 #define KEEP_NS        (30 * NS_PER_S)
 
@@ -25,12 +26,12 @@ struct segments {
     pthread_cond_t work;
     pthread_t thread;
     bool threaded, stopping;
-    bool asleep; /* the thread, until it is signalled */
+    bool asleep; /* the thread waits for a signal */
     uint64_t idle_bytes;
     uint32_t idle_segments;
-    struct segment *busy;   /* those in use */
-    struct segment *idle;   /* the one that has been idle longest first */
-    struct segment *doomed; /* out of the pool, to be unmapped */
+    struct segment *busy;   /* segments in use */
+    struct segment *idle;   /* idle segments, the one idle for longest first */
+    struct segment *doomed; /* removed from the pool, to be unmapped */
     struct segments_counters counters;
 };
 
@@ -45,7 +46,7 @@ uint64_t segment_place(uint64_t *end, uint64_t bytes)
     return *end - bytes;
 }
 
-/* Sizes come in four steps per doubling, so that segments fit other sessions too. */
+/* Rounds up to four sizes per doubling, so that segments fit other sessions too. */
 static uint64_t round_size(uint64_t bytes)
 {
     if (bytes <= LEAST_BYTES)
@@ -122,7 +123,7 @@ static void enforce_caps(struct segments *segments)
         doom(segments, segments->idle);
 }
 
-/* The smallest idle one that holds `bytes` without wasting more than half. */
+/* Finds the smallest idle one that holds `bytes` without wasting more than half. */
 static struct segment *find_idle(struct segments *segments, uint64_t bytes, const uint64_t owner[2])
 {
     struct segment *best = NULL;
@@ -204,7 +205,7 @@ void segments_drop(struct segments *segments, struct segment *segment)
     pthread_mutex_unlock(&segments->lock);
 }
 
-/* With the lock held, which is released while memory is touched. */
+/* Called with the lock held, which is released while memory is unmapped. */
 static void free_doomed(struct segments *segments)
 {
     while (segments->doomed) {
@@ -224,7 +225,7 @@ static struct segment *find_dirty(struct segments *segments, int64_t before_ns)
     return segment;
 }
 
-/* Only where something was written: what was reserved and never used has no memory, and is to get none. */
+/* Zeroes only written parts: reserved and unused parts have no memory, and must not get any. */
 static void zero(const struct segment *segment)
 {
     off_t end = (off_t)segment->dirty;
@@ -234,7 +235,7 @@ static void zero(const struct segment *segment)
             return;
         to = from < 0 ? end : lseek(segment->fd, from, SEEK_HOLE);
         if (from < 0)
-            from = 0; /* such a file system does not tell */
+            from = 0; /* the file system does not support this */
         if (to <= from || to > end)
             to = end;
         if (from < to)
@@ -246,7 +247,7 @@ static void clean_idle(struct segments *segments, int64_t before_ns)
 {
     struct segment *segment;
     while (!segments->stopping && (segment = find_dirty(segments, before_ns))) {
-        leave_pool(segments, segment); /* nobody can take it meanwhile */
+        leave_pool(segments, segment); /* other threads cannot take it meanwhile */
         pthread_mutex_unlock(&segments->lock);
         zero(segment);
         segment->dirty = 0;
@@ -273,7 +274,7 @@ void segments_trim(struct segments *segments)
     pthread_mutex_unlock(&segments->lock);
 }
 
-/* Those that nobody has wanted for long. */
+/* Removes segments that have been unused for long. */
 static void doom_old(struct segments *segments, int64_t before_ns)
 {
     struct segment *segment, *next;
@@ -367,7 +368,7 @@ void segments_count(struct segments *segments, struct segments_counters *counter
     pthread_mutex_unlock(&segments->lock);
 }
 
-/* Small ones are not worth asking for: their pages are soon there. */
+/* Small segments are not queried: their pages are soon resident. */
 static uint64_t resident_bytes(const struct segment *segments)
 {
     const struct segment *segment;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The descriptors 0, 1 and 2 of a program that was started without one of them.
- */
+ * Reserves the descriptors 0, 1 and 2 in a program that was started without one of them. */
 #ifndef UTIL_STANDARD_FILES_H
 #define UTIL_STANDARD_FILES_H
 
-/* Opens standard input, output and error where the caller of the program has closed them. Otherwise the next
- * file or socket gets that number, and is read or written in place of the closed one. Reading or writing them
- * fails as it does with a closed descriptor (EBADF). */
+/* Opens standard input, output and error if the caller of the program has closed them. Otherwise the next
+ * file or socket would get that number, and be used as standard input or output. Reading or writing them
+ * fails as with a closed descriptor (EBADF). */
 void standard_files_hold(void);
 
-/* In the file of main(): calls it before the constructors of shared libraries, which open pipes. */
+/* For the file of main(): calls standard_files_hold() before the constructors of shared libraries, which
+ * open pipes. */
 #define STANDARD_FILES_HOLD                                                                                  \
     __attribute__((section(".preinit_array"), used)) static void (*const standard_files_first)(void) =       \
         standard_files_hold

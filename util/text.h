@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Text written piece by piece into a buffer of fixed size. Like snprintf: what does not fit is
- * counted and dropped, and the result always ends with NUL.
- */
+ * A text written piece by piece into a buffer of fixed size. Like snprintf: text that does not fit is
+ * counted and dropped, and the result always ends with NUL. */
 #ifndef CORE_TEXT_H
 #define CORE_TEXT_H
 
@@ -12,16 +11,16 @@
 struct text {
     char *data;
     size_t size;   /* of the buffer, > 0 */
-    size_t length; /* of all that was written, dropped parts included; it fits when length < size */
+    size_t length; /* of everything written, including dropped parts; it fits when length < size */
     size_t column; /* characters since the last line end, dropped ones included */
 };
 
 void text_open(struct text *text, char *buffer, size_t size);
 void text_put(struct text *text, const char *piece);
 void text_put_bytes(struct text *text, const char *piece, size_t n);
-/* For short pieces: at most 1023 bytes at a time, the rest is lost. */
+/* For short pieces: at most 1023 bytes at a time, the rest is dropped. */
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Spaces until the current line is `column` characters long (UTF-8 counts as characters). */
+/* Adds spaces until the current line is `column` characters long (UTF-8 counts as characters). */
 void text_pad(struct text *text, size_t column);
 
 /* Copies a text into a buffer of `size` bytes and cuts what is too long. Cheaper than snprintf(). */

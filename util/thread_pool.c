@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-/* Enough for the ORB's marshalling and this library; the default of 8 MB would be mapped for each thread. */
+/* Enough for the ORB's marshalling and this library; the default would map 8 MB for each thread. */
 #define STACK_BYTES (512 << 10)
 
 struct thread_pool {
@@ -67,7 +67,7 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-/* With the lock held. */
+/* Called with the lock held. */
 static bool start_thread(struct thread_pool *pool)
 {
     pthread_attr_t attributes;
@@ -90,7 +90,7 @@ bool thread_pool_submit(struct thread_pool *pool, struct thread_job *job)
 {
     pthread_mutex_lock(&pool->lock);
     if (pool->waiting >= pool->idle && pool->threads < pool->most && !pool->closing)
-        start_thread(pool); /* one that cannot be made now is made up for by those there are */
+        start_thread(pool); /* if it cannot be created now, the present threads do the work */
     bool accepted = pool->threads > 0;
     if (accepted) {
         job->next = NULL;

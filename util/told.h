@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lines of a log that would come again and again, as what they tell of is tried again and again: each is told
- * once, and then rarely, with how many were left out. Pure data.
- */
+ * Rate-limits repeated log lines: a line is written once, and then rarely, with the number of dropped
+ * repetitions. Pure data. */
 #ifndef UTIL_TOLD_H
 #define UTIL_TOLD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TOLD_KINDS    64 /* remembered; beyond, the one told longest ago is told as if it were new */
+#define TOLD_KINDS                                                                                           \
+    64 /* kinds remembered; beyond, the kind written longest ago is forgotten and counts as new */
 #define TOLD_AGAIN_NS (INT64_C(600) * 1000000000)
 
-/* Zero-initialized, nothing has been told. */
+/* Zero-initialized: no line was written. */
 struct told {
     struct told_kind {
         uint64_t kind;
@@ -22,8 +22,8 @@ struct told {
     } kinds[TOLD_KINDS];
 };
 
-/* Whether a line of that kind (a digest of what makes it different from others) is to be written now; then
- * *left_out is how many were not since the last one. */
+/* Whether a line of that kind (a digest of what distinguishes it) may be written now; *left_out is how
+ * many were dropped since the last one. */
 bool told_take(struct told *told, uint64_t kind, int64_t now_ns, unsigned *left_out);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* From a node to itself: nothing is in the way (bandwidth 0 is one that does not limit). */
+/* The path from a node to itself: no latency, and bandwidth 0 does not limit. */
 static const struct path no_way = {.known = true};
 
 bool argument_is_datum(const struct argument_attribute *argument)
@@ -53,7 +53,8 @@ static bool is_better(const struct path *a, const struct path *b, uint64_t bytes
     return a->known && path_datum_seconds(a, bytes) < path_datum_seconds(b, bytes);
 }
 
-/* At least as good in both: whatever is joined to them, and however much is moved, b is never better. */
+/* Whether a is at least as good as b in both directions, so that b is never better, whatever is joined to
+ * them and however much is moved. */
 static bool dominates(const struct path *a, const struct path *b)
 {
     if (a->known != b->known)
@@ -62,7 +63,7 @@ static bool dominates(const struct path *a, const struct path *b)
     return a->latency_s <= b->latency_s && wider;
 }
 
-/* ---- the way back ---- */
+/* ---- rate from the server ---- */
 
 static bool drop_extension(struct extensions *extensions, uint32_t tag, struct arena *arena)
 {
@@ -98,7 +99,7 @@ static struct path with_way_back(struct path access, const struct server_estimat
 
 /* ---- reading a child's response ---- */
 
-/* The first row of an argument that tells a holder, SIZE_MAX when there is none. */
+/* Returns the first row with a holder of the argument, SIZE_MAX when there is none. */
 static size_t find_row(const struct response *response, uint32_t argument)
 {
     for (uint32_t i = 0; i < response->n_data; i++)
@@ -107,18 +108,18 @@ static size_t find_row(const struct response *response, uint32_t argument)
     return SIZE_MAX;
 }
 
-/* The way from the responder to the server. */
+/* Returns the path from the responder to the server. */
 static struct path access_path(const struct response *response, const struct server_estimate *estimate)
 {
     if (estimate->n_transfer == 0)
-        return no_way; /* a server speaks for itself */
+        return no_way; /* the server itself responds */
     for (uint32_t i = 0; i < response->n_data && i < estimate->n_transfer; i++)
         if (!*response->data[i].holder)
             return with_way_back(estimate->transfer[i], estimate);
     return (struct path){0};
 }
 
-/* The best way of the datum to the server that the child knows. */
+/* Returns the best path of the datum to the server that the child has computed. */
 static struct path closed_path(const struct response *response, const struct server_estimate *estimate,
                                uint32_t argument)
 {
@@ -141,8 +142,8 @@ struct merge {
     size_t first_row[CAP_ARGUMENTS]; /* per argument of the request that is a datum */
 };
 
-/* Adds a holder unless one that is there is better in all; drops those it beats. Rows [first, n_data) are the
- * argument's. */
+/* Adds a holder unless a present one is better in everything; removes those it beats. Rows [first, n_data)
+ * belong to the argument. */
 static void add_replica(struct response *merged, size_t first, const struct data_location *replica)
 {
     uint32_t keep = (uint32_t)first;
@@ -166,7 +167,8 @@ static void nearest_first(struct data_location *rows, size_t n, uint64_t bytes)
         }
 }
 
-/* "timeToMe for this child + time to send D from this child to me", for every child that references D. */
+/* Figure I.6: "timeToMe for this child + time to send D from this child to me", for every child that
+ * references D. */
 static void merge_locations(struct merge *merge, const struct argument_attribute *argument)
 {
     struct response *merged = merge->merged;
@@ -188,8 +190,7 @@ static void merge_locations(struct merge *merge, const struct argument_attribute
         merged->data[merged->n_data++] = (struct data_location){.argument = argument->index, .holder = ""};
 }
 
-/* Most rows there can be while merging: all that the children have, one unknown per argument, and the first.
- */
+/* Most rows while merging: all rows of the children, an unknown one per argument, and the first. */
 static size_t most_rows(const struct merge *merge)
 {
     size_t n = 1 + merge->request->n_arguments;
@@ -200,8 +201,9 @@ static size_t most_rows(const struct merge *merge)
 
 /* ---- servers ---- */
 
-/* The way of one holder below child `c` to a server below child `from`: as one of the two has measured it, or
- * the shorter one of those by this agent and by the measured link between the children. */
+/* Returns the path from a holder below child `c` to a server below child `from`: as measured between the
+ * two, or else the shorter of the path over this agent and that over the measured link between the
+ * children. */
 static struct path way_from(const struct merge *merge, size_t c, const struct data_location *row, size_t from,
                             const struct server_estimate *estimate, struct path access, uint64_t bytes)
 {
@@ -217,8 +219,8 @@ static struct path way_from(const struct merge *merge, size_t c, const struct da
     return direct.known && is_better(&direct, &way, bytes) ? direct : way;
 }
 
-/* The best way of a datum to a server below child `from`: the one that is closed there, or one from a holder
- * below another child. */
+/* Returns the best path of a datum to a server below child `from`: that computed there, or one from a
+ * holder below another child. */
 static struct path best_path(const struct merge *merge, size_t from, const struct server_estimate *estimate,
                              const struct argument_attribute *argument, struct path access)
 {
@@ -230,7 +232,7 @@ static struct path best_path(const struct merge *merge, size_t from, const struc
             if (row->argument != argument->index || !*row->holder)
                 continue;
             const struct path way = way_from(merge, c, row, from, estimate, access, argument->bytes);
-            /* An unknown way still says that there is one: better than none. */
+            /* An unknown path still exists, which is better than none. */
             if (is_better(&way, &best, argument->bytes))
                 best = way;
         }
@@ -238,7 +240,7 @@ static struct path best_path(const struct merge *merge, size_t from, const struc
     return best;
 }
 
-/* Of a server that speaks for itself. */
+/* Adds the certificate of a server that responds for itself. */
 static bool tell_certificate(struct server_estimate *into, const struct aggregate_input *input,
                              const struct server_estimate *estimate, struct arena *arena)
 {
@@ -290,7 +292,7 @@ enum esp_status aggregate_merge(const char *name, const struct request *request,
     merged->data[merged->n_data++] = (struct data_location){.argument = DATA_THROUGH_ME, .holder = ""};
     for (uint32_t i = 0; i < request->n_arguments && i < CAP_ARGUMENTS; i++) {
         merge.first_row[i] = merged->n_data;
-        /* The message's cap on rows bounds everything; a request with so many replicas loses some. */
+        /* The message's cap on rows limits the holders; a request with many replicas loses some. */
         if (argument_is_datum(&request->arguments[i]))
             merge_locations(&merge, &request->arguments[i]);
     }
@@ -302,7 +304,7 @@ enum esp_status aggregate_merge(const char *name, const struct request *request,
     return ESP_OK;
 }
 
-/* ---- use ---- */
+/* ---- results ---- */
 
 struct transfer_times request_way_times(const struct request_bytes *bytes, double latency_s,
                                         double inverse_bandwidth, double inverse_back,
@@ -343,7 +345,7 @@ struct transfer_times aggregate_transfer(const struct request *request, const st
     return times;
 }
 
-/* A server has what lies no way from it. */
+/* Whether the datum is on the server: its path has no length. */
 static bool is_there(const struct path *way)
 {
     return way->known && way->latency_s <= 0 && way->bandwidth_bps <= 0;
@@ -373,7 +375,7 @@ bool aggregate_may_fetch(const struct request *request, const struct response *r
 struct ranked {
     struct server_estimate estimate;
     double score, line;
-    uint32_t order; /* as it came: keeps equals in a settled order */
+    uint32_t order; /* original order, so that sorting is stable */
 };
 
 static int by_score(const void *a, const void *b)
@@ -429,7 +431,7 @@ void aggregate_cut(const struct request *request, struct response *response, uin
         double score = drawn ? random_real(random) : scheduler_score(scheduler, &view);
         struct shut_out shut_out;
         if (view.complete_s > view.deadline_s || !aggregate_may_fetch(request, response, estimate, &shut_out))
-            score = HUGE_VAL; /* it is told only where no other is left */
+            score = HUGE_VAL; /* listed only if no other server is left */
         ranked[i] = (struct ranked){*estimate, score, view.line, i};
     }
     qsort(ranked, n, sizeof *ranked, by_score);

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Times further away than this (about 30 years) are "never" as far as a queue is concerned; it keeps sums of
- * nanoseconds far from overflow whatever a message claims. */
+/* Longer times (about 30 years) count as "never" in a queue; this keeps sums of nanoseconds from
+ * overflowing whatever a message claims. */
 #define FARTHEST_S 1e9
 
-/* How far off a forecast by work over measured speed is, as a fraction: its standard error over the routines
- * and sizes of problems/ until measured models replace it. */
+/* Relative error of a forecast by work over measured speed: its standard error over the routines and sizes
+ * of problems/. Used until there is a measured model. */
 #define FORECAST_ERROR 0.25
 
 static int64_t seconds_to_ns(double seconds)
@@ -67,7 +67,7 @@ enum esp_status load_set(struct load *load, const double *free_in_s, uint32_t n,
             load->drained_ns = load->free_at_ns[i];
         ascending = ascending && (i == 0 || load->free_at_ns[i - 1] <= load->free_at_ns[i]);
     }
-    /* What came over the network may not be ascending; an ascending array is a heap. */
+    /* Times from the network may not be ascending; an ascending array is a heap. */
     if (!ascending)
         qsort(load->free_at_ns, n, sizeof *load->free_at_ns, by_time);
     return ESP_OK;
@@ -90,7 +90,7 @@ double load_start_s(const struct load *load, bool fits, int64_t now_ns)
     return fmax(fmax(wait_s, drained_ns > 0 ? (double)drained_ns / 1e9 : 0), ESTIMATE_MEMORY_S);
 }
 
-/* Restores the heap after the root has grown. */
+/* Restores the heap after the root has increased. */
 static void sift_down(int64_t *heap, uint32_t n)
 {
     uint32_t at = 0;
@@ -131,7 +131,7 @@ double estimate_compute_s(double work_flop, double speed_flops, double *error_s)
     return ESTIMATE_CALL_S + work_s;
 }
 
-/* Others take their part of the processor: all lasts longer, and how long is less certain. */
+/* Scales the cost by the load of other processes: everything takes longer, with a larger error. */
 static void beside_others(const struct computer *computer, struct request_cost *cost)
 {
     const double available = computer->available;
@@ -144,7 +144,7 @@ static void beside_others(const struct computer *computer, struct request_cost *
         cost->error_s += (1 - cost->waits) * cost->compute_s * fmin(computer->available_error / available, 1);
 }
 
-/* Nothing changes where no call of the problem is known. */
+/* Uses the times of earlier calls of the problem; without any, changes nothing. */
 static void by_calls(const struct request *request, const struct computer *computer,
                      struct request_cost *cost)
 {
@@ -184,7 +184,7 @@ static void cost_alone(const struct request *request, const struct computer *com
         cost->memory_bytes = UINT64_MAX;
 }
 
-/* The server will choose whichever is faster, where it has a choice. */
+/* Uses the ranks if they are faster, because the server will choose the faster way. */
 static void cost_together(const struct request *request, const struct computer *computer,
                           struct request_cost *cost)
 {

@@ -33,8 +33,8 @@ static void drop_all(struct extensions *extensions)
     extensions->n = kept;
 }
 
-/* Of more than there is room for, one remains, by which anybody may fetch all: to know half of them would be
- * to set back servers that the other half lets in. */
+/* When there are too many entries, they are replaced by one that allows any server: half of the list would
+ * put servers at a disadvantage that the other half allows. */
 static bool make_room(struct extensions *extensions, uint32_t more, struct arena *arena)
 {
     static const uint8_t all[HEADER_BYTES + 1] = {0xff, 0xff, 0xff, 0xff, 1};
@@ -69,7 +69,8 @@ bool fetchers_gather(struct extensions *extensions, const struct extensions *fro
     return whole;
 }
 
-/* The texts of one that is about the argument, which end in a NUL; NULL: it is not, or is nonsense. */
+/* Returns the NUL-terminated texts of an extension about the argument; NULL: it is about another one, or
+ * malformed. */
 static const char *texts_of(const struct extension *extension, uint32_t argument, bool *anybody)
 {
     uint32_t header[2];

@@ -10,8 +10,8 @@ static double score_mct(const struct esp_server_view *view)
     return view->complete_s;
 }
 
-/* More than any price, so that what comes too late follows all that comes in time. Within either group the
- * end decides between equals: by a share that no price is fine enough to notice. */
+/* TOO_LATE exceeds any price, so that servers that finish too late follow all others. Within either group
+ * the end decides between equals, with a weight TINY that cannot outweigh a price difference. */
 #define TOO_LATE 1e12
 #define TINY     1e-9
 
@@ -27,8 +27,7 @@ static double score_round_robin(const struct esp_server_view *view)
     return (double)view->turn;
 }
 
-/* Idle servers are alike in their load: the tiny share of the computation makes the fastest one come first.
- */
+/* Idle servers have the same load: the tiny weight of the computation puts the fastest one first. */
 static double score_least_loaded(const struct esp_server_view *view)
 {
     return view->wait_s + TINY * view->compute_s;

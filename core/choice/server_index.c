@@ -56,7 +56,7 @@ static bool before(const struct index_entry *a, const struct index_entry *b)
     return a->key != b->key ? a->key < b->key : a->id < b->id;
 }
 
-/* Splits `tree` into what comes before `pivot` and the rest. */
+/* Splits `tree` into the entries before `pivot` and the rest. */
 static void split(struct index_entry *tree, const struct index_entry *pivot, struct index_entry **low,
                   struct index_entry **high)
 {
@@ -87,7 +87,7 @@ static struct index_entry *merge(struct index_entry *low, struct index_entry *hi
     return high;
 }
 
-/* Priorities must look random to keep the tree flat; a mixed id is, and needs no generator. */
+/* Priorities must look random to keep the tree flat; a mixed id does, without a generator. */
 static uint32_t mix(uint64_t id)
 {
     id += UINT64_C(0x9e3779b97f4a7c15);
@@ -189,7 +189,7 @@ uint64_t index_most_memory(const struct server_index *index)
 struct search_item {
     double score, line;
     struct index_entry *entry;
-    bool whole; /* the subtree below it, of which `score` is a bound; else the entry alone */
+    bool whole; /* stands for the subtree below it, whose scores `score` bounds; else for the entry alone */
 };
 
 void index_search_release(struct index_search *search)
@@ -203,7 +203,7 @@ static double seconds_until(int64_t then_ns, int64_t now_ns)
     return then_ns > now_ns ? (double)(then_ns - now_ns) / 1e9 : 0;
 }
 
-/* NULL: over the agents. */
+/* Returns the client's own path to the server; NULL: over the agents. */
 static const struct index_own *own_way(const struct index_entry *entry, const struct index_query *query)
 {
     for (size_t i = 0; i < query->n_own; i++)
@@ -212,16 +212,16 @@ static const struct index_own *own_way(const struct index_entry *entry, const st
     return NULL;
 }
 
-/* Over ways that are not the client's own. */
+/* Returns the opening of a call over paths that are not the client's own. */
 static struct path_opening of_strangers(const struct index_query *query)
 {
     return (struct path_opening){query->trips, 0, 0};
 }
 
-#define LESS (1 - 1e-9) /* by what sums of many chunks may be rounded */
+#define LESS (1 - 1e-9) /* tolerance for rounding in sums of many chunks */
 
-/* What chunks take does not always grow with what a link takes for a byte, as they get longer: of a subtree
- * counts what they take at least. */
+/* Returns a lower bound for a subtree. The time of chunks does not always grow with a link's time for a
+ * byte, because chunks get longer, so the least time of chunks is used. */
 static struct transfer_times least_times(const struct index_bounds *bounds, const struct index_query *query)
 {
     const double latency_s = query->access_s + bounds->latency_s,
@@ -252,8 +252,7 @@ static struct transfer_times times_of(const struct index_entry *entry, const str
 static struct esp_server_view view_of(const struct index_bounds *bounds, const struct index_query *query,
                                       struct transfer_times transfer, double compute_s, uint64_t memory_bytes)
 {
-    /* As load_start_s() has it. Of a subtree: where even the greatest free memory does not suffice, all wait.
-     */
+    /* Like load_start_s(). In a subtree: if even the largest free memory does not suffice, all wait. */
     bool fits = bounds->memory_free >= memory_bytes;
     int64_t start_ns = fits || bounds->drained_ns < bounds->free_ns ? bounds->free_ns : bounds->drained_ns;
     double wait_s = fmax(seconds_until(start_ns, query->now_ns), estimate_line_s(bounds->line));
@@ -296,7 +295,7 @@ struct esp_server_view index_view(const struct index_entry *entry, const struct 
     return view_of(&entry->self, query, times_of(entry, query), compute_s, memory_bytes);
 }
 
-/* No server of the subtree has a lower one. */
+/* Returns a lower bound of the scores in the subtree. */
 static double least_score(const struct index_bounds *bounds, const struct index_query *query)
 {
     const struct esp_server_view view = view_of(bounds, query, least_times(bounds, query),
@@ -312,8 +311,8 @@ static double own_score(const struct index_entry *entry, const struct index_quer
     return scheduler_score(query->scheduler, &view);
 }
 
-/* Among equals the shorter line decides, and single servers come out first: then the search ends without
- * opening further subtrees. */
+/* Among equals the shorter line is first, and single servers come before subtrees: then the search ends
+ * without opening further subtrees. */
 static bool earlier(const struct search_item *a, const struct search_item *b)
 {
     if (a->score != b->score)
@@ -387,8 +386,8 @@ static bool push_alone(struct index_search *search, struct index_entry *entry,
     return !is_wanted(entry, query) || push(search, alone);
 }
 
-/* What a subtree's bounds say holds for the agents' ways: those with ways of their own are looked at first.
- */
+/* Adds servers with paths of their own first, because the bounds of subtrees are for paths over the
+ * agents. */
 static bool push_own(struct index_search *search, struct server_index *const *indexes, size_t n_indexes,
                      const struct index_query *query)
 {
@@ -399,7 +398,7 @@ static bool push_own(struct index_search *search, struct server_index *const *in
     return true;
 }
 
-/* Opens a subtree: its root alone, and what is left and right of it. */
+/* Opens a subtree: pushes its root alone, and its left and right subtrees. */
 static bool open_tree(struct index_search *search, struct index_entry *tree, const struct index_query *query)
 {
     if (!own_way(tree, query) && !push_alone(search, tree, query))
@@ -450,8 +449,8 @@ static bool has(struct index_entry *const *found, size_t n, const struct index_e
     return false;
 }
 
-/* Draws servers, throwing back those that do not fit; when that finds too few (most do not fit, or nearly
- * all are wanted), the rest is filled up in order. */
+/* Draws servers at random and rejects those that do not fit. If that yields too few (most do not fit, or
+ * nearly all are wanted), the rest is filled up in order. */
 static size_t select_random(struct index_search *search, struct server_index *const *indexes,
                             size_t n_indexes, const struct index_query *query, struct index_entry **found,
                             size_t most)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The servers of one kind (one catalogue of problems), so ordered that the best few for a request are found
- * without looking at them all: a treap by speed in which every subtree knows the least of each thing that
- * counts. The search goes best first over the bounds that these give, so it is exact, and visits about
- * k log n entries.
- */
+ * The servers with one catalogue of problems, ordered so that the best few for a request are found without
+ * examining all: a treap by speed in which every subtree stores the best value of each criterion. The
+ * search proceeds best first by the bounds that these give, so it is exact, and visits about k log n
+ * entries. */
 #ifndef CORE_SERVER_INDEX_H
 #define CORE_SERVER_INDEX_H
 
@@ -14,18 +13,18 @@
 #include "util/random.h"
 
 struct index_bounds {
-    double slowness;    /* seconds per flop, at least: 1 / speed, or less where a cost model may tell less */
-    int64_t free_ns;    /* when its first slot is free */
-    int64_t drained_ns; /* when its last one is */
-    double line;        /* sessions there, by slot */
+    double slowness; /* lower bound of seconds per flop: 1 / speed, or less if a cost model may give less */
+    int64_t free_ns; /* when its first slot is free */
+    int64_t drained_ns; /* when its last slot is free */
+    double line;        /* sessions per slot */
     double latency_s;
     double inverse_bandwidth; /* seconds per byte, to the server */
     double inverse_back;      /* and from it */
-    int64_t link_free_ns;     /* when what was sent there before is through */
+    int64_t link_free_ns;     /* when the bytes sent there before have arrived */
     double price;             /* of an hour of a slot */
     uint64_t turn;
-    uint64_t memory;      /* most bytes that a call may take; in a subtree: the greatest */
-    uint64_t memory_free; /* now; in a subtree: the greatest */
+    uint64_t memory;      /* most bytes that a call may use; in a subtree: the largest */
+    uint64_t memory_free; /* free now; in a subtree: the largest */
 };
 
 /* Lies in the server's own struct. The caller sets `self`, `owner` and `id` (unique in the index), inserts
@@ -35,7 +34,7 @@ struct index_entry {
     void *owner;
     uint64_t id;
     /* the index's own */
-    struct index_bounds best; /* over the subtree: the least of each, the greatest memory */
+    struct index_bounds best; /* over the subtree: the least of each, the largest memory */
     uint64_t least_memory;
     uint32_t priority, count;
     struct index_entry *left, *right;
@@ -43,19 +42,19 @@ struct index_entry {
     struct server_index *in; /* NULL: in none */
 };
 
-/* All-zero is empty and ready. */
+/* All-zero is empty. */
 struct server_index {
     struct index_entry *root;
 };
 
 void index_insert(struct server_index *index, struct index_entry *entry);
-/* Nothing happens when it is in none. */
+/* Removes the entry; ignored when it is in no index. */
 void index_remove(struct index_entry *entry);
-/* After a change of entry->self (nothing happens when it is in none). */
+/* Call it after a change of entry->self (ignored when it is in no index). */
 void index_update(struct index_entry *entry);
 uint32_t index_count(const struct server_index *index);
 
-/* A server whose way from the client is known by itself. */
+/* A server to which the client's own path is known. */
 struct index_own {
     struct index_entry *entry;
     struct path way;
@@ -67,42 +66,42 @@ struct index_query {
     double work_flop;
     double call_s;              /* of every call, whatever its work */
     struct request_bytes bytes; /* that travel between the client and the server */
-    unsigned trips;             /* that a call begins with on all ways but the client's own */
-    /* The client's way to where the ways of the entries begin: seconds, and seconds per byte. */
+    unsigned trips;             /* round trips that start a call on all paths except the client's own */
+    /* The client's path to the starting point of the entries' paths: seconds, and seconds per byte. */
     double access_s, access_inverse;
-    /* Those that it does not take, as the client has a way of its own there (the caller's; each once). */
+    /* Servers to which the client has a path of its own instead (the caller's array; each once). */
     const struct index_own *own;
     size_t n_own;
-    double finish_s; /* servers that end later do not count; HUGE_VAL: all do */
+    double finish_s; /* servers that finish later are skipped; HUGE_VAL: none is */
     int64_t now_ns;
-    uint64_t memory_bytes; /* servers with less do not count */
-    /* Servers that are not wanted; NULL: all are. */
+    uint64_t memory_bytes; /* servers with less memory are skipped */
+    /* Whether a server is wanted; NULL: all are. */
     bool (*wanted)(const struct index_entry *entry, void *arg);
     void *arg;
-    /* What the request costs on that server, exactly: no less than call_s + work_flop * its slowness; its
-     * memory too. NULL: that, and memory_bytes. `arg` is the one above. */
+    /* Computes the exact cost of the request on that server: at least call_s + work_flop * its slowness;
+     * also its memory. NULL: that bound, and memory_bytes. `arg` is the one above. */
     void (*cost)(const struct index_entry *entry, void *arg, double *compute_s, uint64_t *memory_bytes);
     struct random *random; /* for schedulers that draw */
 };
 
-/* Kept between searches so that a search needs no new memory. All-zero is ready. */
+/* Kept between searches so that a search allocates no memory. All-zero is ready. */
 struct index_search {
     struct search_item *heap;
     size_t n, capacity;
 };
 void index_search_release(struct index_search *search);
 
-/* The best `most` servers of all the indexes for the query, best first, into `found`. Returns how many:
- * fewer only when there are no more (or, without memory for the search, those found until then). */
+/* Finds the best `most` servers of all the indexes for the query, best first, into `found`. Returns how
+ * many: fewer only when there are no more (or, without memory for the search, those found until then). */
 size_t index_select(struct index_search *search, struct server_index *const *indexes, size_t n_indexes,
                     const struct index_query *query, struct index_entry **found, size_t most);
 
-/* How many servers have at least that memory. */
+/* Counts the servers with at least that memory. */
 uint32_t index_capable(const struct server_index *index, uint64_t memory_bytes);
-/* The greatest memory in the index. */
+/* Returns the largest memory in the index. */
 uint64_t index_most_memory(const struct server_index *index);
 
-/* The view of one server for the query. */
+/* Returns the view of one server for the query. */
 struct esp_server_view index_view(const struct index_entry *entry, const struct index_query *query);
 
 #endif

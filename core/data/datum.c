@@ -62,7 +62,7 @@ static int digit_value(char digit)
     return found ? (int)(found - digits) : -1;
 }
 
-/* The digits that are there. */
+/* Counts the valid digits. */
 static size_t read_key(const char *text, struct datum_key *key)
 {
     size_t n = 0;
@@ -102,7 +102,7 @@ enum esp_status datum_id_parse(const char *text, struct datum_id *id, struct esp
     return ESP_OK;
 }
 
-/* ---- how it is kept ---- */
+/* ---- modes ---- */
 
 static const char *const mode_names[DATUM_N_MODES] = {"volatile", "persistent", "persistent-return", "sticky",
                                                       "sticky-return"};
@@ -175,7 +175,7 @@ enum datum_grid_mode datum_to_grid_mode(enum datum_mode mode, uint32_t flags)
     return DATUM_GRID_PERSISTENT;
 }
 
-/* ---- what it is ---- */
+/* ---- shape ---- */
 
 static enum esp_status check_storage(const struct datum_shape *shape, struct esp_error *error)
 {
@@ -286,7 +286,7 @@ static bool dims_fit(const struct datum_shape *a, const struct datum_shape *b)
     return true;
 }
 
-/* Of one row or column, by rows and by columns are the same. */
+/* Whether storage by rows differs from storage by columns: not for one row or column. */
 static bool order_matters(const struct datum_shape *shape)
 {
     unsigned wide = 0;
@@ -301,8 +301,9 @@ bool datum_types_fit(enum base_type a, enum base_type b)
     return a == b || longs;
 }
 
-/* The elements of a packed or banded matrix as LAPACK has them in memory: an array like any other to who put
- * it, one behind the other or, of a band, column by column. */
+/* Whether `found` is the array in which LAPACK stores the elements of the packed or banded matrix
+ * `expected`: programs store it as an ordinary array, one element after the other or, for a band, column
+ * by column. */
 static bool is_its_array(const struct datum_shape *expected, const struct datum_shape *found)
 {
     bool columns = expected->storage == STORAGE_BANDED && found->n_dims == 2 && expected->n_dims == 2 &&
@@ -311,8 +312,8 @@ static bool is_its_array(const struct datum_shape *expected, const struct datum_
            found->storage == STORAGE_FULL && (found->n_dims == 1 || (columns && !found->row_major));
 }
 
-/* A matrix taken for the vector of its elements as they lie, or the other way round: programs that pass the
- * address of an array do so all the time. */
+/* Whether a matrix is used as the vector of its elements in memory, or the other way round: programs that
+ * pass the address of an array do so all the time. */
 static bool is_its_vector(const struct datum_shape *expected, const struct datum_shape *joined)
 {
     return expected->storage == STORAGE_FULL && joined->storage == STORAGE_FULL && expected->n_dims > 0 &&

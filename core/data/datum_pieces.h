@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside data: the layout of one in pieces (datum_shape_layout() and its kin are in core/data/datum.h).
- */
+ * Internal to core/data: checks the layout of data in pieces (core/data/datum.h has datum_shape_layout()
+ * and related functions). */
 #ifndef CORE_DATUM_PIECES_H
 #define CORE_DATUM_PIECES_H
 
 #include "core/data/datum.h"
 
-/* Of a shape with STORAGE_PIECES. ESP_INVALID says what is wrong. */
+/* Checks a shape with STORAGE_PIECES. ESP_INVALID says what is wrong. */
 enum esp_status datum_pieces_check(const struct datum_shape *shape, struct esp_error *error);
 
 #endif

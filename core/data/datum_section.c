@@ -60,7 +60,7 @@ static enum esp_status read_index(struct reader *reader, int64_t *index)
     return ESP_OK;
 }
 
-/* FIRST:SKIP:LAST, FIRST:LAST, INDEX, `:` */
+/* Reads FIRST:SKIP:LAST, FIRST:LAST, INDEX, `:`. */
 static enum esp_status read_range(struct reader *reader, struct datum_section *section)
 {
     int64_t numbers[3];
@@ -105,7 +105,7 @@ enum esp_status datum_reference_parse(const char *text, struct datum_id *id, str
     size_t length = strnlen(text, DATUM_REFERENCE_TEXT);
     const char *colon = memrchr(text, ':', strnlen(text, DATUM_TEXT)), *bracket = strchr(text, '[');
     section->n_dims = 0;
-    /* The name of a server may have a bracket in it; what follows the digits is a section. */
+    /* The name of a server may contain a bracket; only a bracket after the digits starts a section. */
     while (bracket && (bracket - text <= DATUM_DIGITS || bracket[-DATUM_DIGITS - 1] != ':'))
         bracket = strchr(bracket + 1, '[');
     if (!bracket || !colon)
@@ -121,7 +121,7 @@ enum esp_status datum_reference_parse(const char *text, struct datum_id *id, str
     return status == ESP_OK ? read_ranges(bracket, section, error) : status;
 }
 
-/* ---- taking ---- */
+/* ---- taking a section ---- */
 
 static enum esp_status bound(const struct datum_section *section, uint32_t d, int64_t extent, int64_t *first,
                              int64_t *last, struct esp_error *error)
@@ -136,7 +136,7 @@ static enum esp_status bound(const struct datum_section *section, uint32_t d, in
                      extent, d + 1, *first, *last);
 }
 
-/* Dimensions that are not mentioned must not matter. */
+/* Whether dimensions that the section does not mention have extent 1. */
 static bool covers(const struct datum_section *section, const struct datum_shape *whole)
 {
     for (uint32_t d = section->n_dims; d < whole->n_dims; d++)

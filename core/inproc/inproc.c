@@ -92,8 +92,8 @@ static void empty_outbox(struct inproc_endpoint *endpoint, bool send)
     }
 }
 
-/* The tick's timer is moved only to an earlier time: one that fires too early looks again. Most operations
- * then leave the heap alone. */
+/* Moves the tick's timer only to an earlier time: when it fires too early, the next time is asked again.
+ * Most operations then leave the heap unchanged. */
 static void plan_tick(struct inproc_endpoint *endpoint)
 {
     struct inproc *net = inproc_of(endpoint);
@@ -162,7 +162,8 @@ static void endpoint_free(struct inproc_endpoint *endpoint)
     free(endpoint);
 }
 
-/* The name, unless `listen` asks for another one, so that a test can have two nodes of one name. */
+/* Returns the name, unless `listen` asks for another address, so that a test can have two nodes of one
+ * name. */
 static const char *wanted_address(const struct endpoint_options *options)
 {
     const char *listen = options->listen;
@@ -294,7 +295,7 @@ void inproc_counters(const struct transport *transport, struct inproc_counters *
     *counters = ((const struct inproc *)transport)->counters;
 }
 
-/* In this transport nobody waits for a call but the queue itself. */
+/* In this transport only the queue itself waits for calls. */
 static void inproc_set_help(struct call *call, bool (*help)(void *arg, int64_t until_ns), void *arg)
 {
     (void)call, (void)help, (void)arg;

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One request from its sending to its end. Two sides may hold on to it: the asker who waits, and the node
- * that has it to answer; it is freed when neither does. */
+/* One request from its sending to its end. Two sides may refer to it: the waiting caller, and the node
+ * that must answer; it is freed when neither does. */
 struct inproc_call {
     struct call call; /* first */
     struct inproc *net;
@@ -21,17 +21,17 @@ struct inproc_call {
     struct timer travel; /* the request, or the reply, arrives */
     struct timer deadline;
     bool asker_waits;
-    bool ghost;                     /* on its way, and nobody waits for its reply */
-    struct inproc_endpoint *holder; /* whose node has it, NULL: none */
+    bool ghost;                     /* on its way, but no caller waits for its reply */
+    struct inproc_endpoint *holder; /* the endpoint whose node has it, NULL: none */
     enum message_kind kind;
-    enum esp_status failure; /* when no reply comes: what the asker is told */
+    enum esp_status failure; /* the error for the caller when no reply comes */
     inproc_done *done;
     void *arg;
     const void *put_data;
     void *get_data;
     uint64_t moved;
     struct inproc_call *prev, *next;               /* among all */
-    struct inproc_call *held_previous, *held_next; /* among its holder's */
+    struct inproc_call *held_previous, *held_next; /* list of its holder's calls */
 };
 
 const struct envelope *inproc_call_envelope(const struct call *call)
@@ -39,7 +39,7 @@ const struct envelope *inproc_call_envelope(const struct call *call)
     return &((const struct inproc_call *)call)->envelope;
 }
 
-/* Frees the call when nobody holds on to it. */
+/* Frees the call when neither side refers to it. */
 static void settle(struct inproc_call *call)
 {
     if (call->asker_waits || call->holder || call->ghost)
@@ -66,7 +66,7 @@ static void let_go(struct inproc_call *call)
     call->holder = NULL;
 }
 
-/* The asker's end: `reply` is NULL when the call failed on the way. */
+/* Ends the call for the caller: `reply` is NULL when the call failed on the way. */
 static void finish(struct inproc_call *call, enum esp_status status, const struct message *reply)
 {
     call->asker_waits = false;
@@ -104,7 +104,7 @@ static void reply_arrived(struct timer *timer, int64_t now_ns, void *context)
     struct inproc *net = context;
     struct inproc_call *call = (struct inproc_call *)((char *)timer - offsetof(struct inproc_call, travel));
     if (inproc_is_cut(net, INPROC_CLIENT, call->address))
-        return; /* the deadline will tell */
+        return; /* the deadline will end it */
     struct message reply = {.kind = message_reply_kind(call->kind)};
     struct memory_wire memory;
     memory_wire_decoder(&memory, call->bytes.data, call->bytes.size, &reply.arena);
@@ -115,7 +115,7 @@ static void reply_arrived(struct timer *timer, int64_t now_ns, void *context)
     message_clear(&reply);
 }
 
-/* Sends the asker its reply, or news of failure: it travels as long as any message does. */
+/* Sends the reply, or news of failure, to the caller: it travels as long as any message does. */
 static void travel_back(struct inproc_call *call,
                         void (*fire)(struct timer *timer, int64_t now_ns, void *context))
 {
@@ -155,7 +155,7 @@ void inproc_reply(struct call *base, struct message *reply)
     settle(call);
 }
 
-/* ---- chunks: the data are copied here, between the asker's memory and the node's area ---- */
+/* ---- chunks: data are copied here, between the caller's memory and the node's area ---- */
 
 static struct message *chunk_moved(uint64_t length)
 {
@@ -165,7 +165,7 @@ static struct message *chunk_moved(uint64_t length)
     return reply;
 }
 
-/* Copies, and turns a bit over now and then; false when a checksum tells. */
+/* Copies the chunk, and may flip a bit; false when a checksum detects that. */
 static bool copy_chunk(struct inproc_call *call, const struct chunk_area *area, bool write)
 {
     const struct chunk *chunk = &call->request.chunk;
@@ -281,7 +281,7 @@ static void request_arrived(struct timer *timer, int64_t now_ns, void *context)
         fail_later(call, memory.wire.error.status);
 }
 
-/* ---- the asking side ---- */
+/* ---- the caller's side ---- */
 
 static struct inproc_call *create(struct inproc *net, const char *address, enum message_kind kind)
 {
@@ -299,7 +299,7 @@ static struct inproc_call *create(struct inproc *net, const char *address, enum 
     return call;
 }
 
-/* Best effort: a fault that does not happen. */
+/* Sends a duplicate; without memory the fault does not happen. */
 static void send_ghost(struct inproc *net, const char *address, const struct message *request)
 {
     struct inproc_call *call = create(net, address, request->kind);
@@ -365,7 +365,7 @@ enum esp_status inproc_call_async(struct transport *transport, const char *addre
     return start((struct inproc *)transport, address, request, timeout_ms, done, arg, &call, error);
 }
 
-/* What a waiting asker takes from its call. */
+/* Result of a call for a waiting caller. */
 struct waiter {
     bool finished;
     enum esp_status status;
@@ -373,7 +373,7 @@ struct waiter {
     struct message *reply;
 };
 
-/* The reply dies with the callback, so the waiter's is decoded from its encoding again. */
+/* The reply is freed after the callback, so the waiter's copy is decoded from its encoding. */
 static void waiter_done(void *arg, enum esp_status status, const struct message *reply)
 {
     struct waiter *waiter = arg;
@@ -382,7 +382,7 @@ static void waiter_done(void *arg, enum esp_status status, const struct message 
     if (!reply)
         return;
     *waiter->reply = *reply;
-    /* The arena moves over: the original is left without memory of its own. */
+    /* The arena moves to the copy, so the original owns no memory. */
     ((struct message *)reply)->arena = (struct arena){0};
     waiter->status = ESP_OK;
 }
@@ -412,7 +412,7 @@ static enum esp_status wait_for(struct inproc *net, const char *address, int64_t
     }
 }
 
-/* The common way of call, put and get. */
+/* Common part of call, put and get. */
 static enum esp_status ask(struct transport *transport, const char *address, const struct message *request,
                            int64_t timeout_ms, const void *put_data, void *get_data, uint64_t *moved,
                            struct message *reply, struct esp_error *error)
@@ -462,7 +462,7 @@ static enum esp_status move(struct transport *transport, const char *address, co
     return status;
 }
 
-/* Chunks move here as a whole: nothing does before. */
+/* Chunks arrive as a whole here, so no byte arrives earlier: the silence limit applies to the whole. */
 static int64_t as_a_whole_ms(int64_t timeout_ms, int64_t silence_ms)
 {
     return silence_ms > 0 && silence_ms < timeout_ms ? silence_ms : timeout_ms;
@@ -484,7 +484,7 @@ enum esp_status inproc_get(struct transport *transport, const char *address, str
                 as_a_whole_ms(timeout_ms, silence_ms), error);
 }
 
-/* ---- ends of endpoints ---- */
+/* ---- end of an endpoint ---- */
 
 void inproc_calls_lost(struct inproc_endpoint *endpoint)
 {

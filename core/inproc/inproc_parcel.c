@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One-way messages of the in-process network: parcels, and what can happen to them on their way.
- */
+ * One-way messages of the in-process network: parcels, and the faults on their way. */
 #include "core/inproc/inproc_net.h"
 
 #include <stdlib.h>
@@ -15,7 +14,7 @@ void parcel_free(struct parcel *parcel)
     free(parcel);
 }
 
-/* The parcel was on its way; it has come to its end. */
+/* The parcel has arrived or failed. */
 void parcel_end(struct inproc *net, struct parcel *parcel)
 {
     timers_cancel(&net->timers, &parcel->timer);
@@ -114,7 +113,7 @@ static struct parcel *parcel_copy(const struct parcel *parcel)
     return copy;
 }
 
-/* Without memory nobody hears of its end. */
+/* Notes the connection; without memory, its end is not reported. */
 static void dial(struct inproc_endpoint *endpoint, const char *to)
 {
     struct inproc_line *line;
@@ -160,7 +159,7 @@ static struct parcel *open_parcel(struct inproc_endpoint *endpoint, const char *
     return parcel;
 }
 
-/* Makes it the parcel that takes what is posted to its address from now on. */
+/* Makes it the parcel to which later messages to its address are added. */
 static void put_in_outbox(struct inproc_endpoint *endpoint, struct parcel *parcel, struct parcel *older)
 {
     if (older)
@@ -174,7 +173,7 @@ enum esp_status inproc_post(struct endpoint *base, const char *address, uint64_t
 {
     struct inproc_endpoint *endpoint = (struct inproc_endpoint *)base;
     if (!endpoint->alive)
-        return ESP_OK; /* a dead process's messages go nowhere */
+        return ESP_OK; /* messages of a dead process are dropped */
     if (!endpoint->inside)
         return error_set(error, ESP_INTERNAL, "%s posts a %s outside of its operations and without entering",
                          endpoint->address, message_name(message->kind));
@@ -187,7 +186,8 @@ enum esp_status inproc_post(struct endpoint *base, const char *address, uint64_t
         if (status != ESP_LIMIT)
             return status;
     }
-    /* The first one, one for another incarnation, or one that does not fit into the same post any more. */
+    /* A new parcel: the first one, one for another incarnation, or one because the message does not fit
+     * any more. */
     struct parcel *fresh = open_parcel(endpoint, address, to_incarnation, error);
     if (!fresh)
         return ESP_NO_MEMORY;

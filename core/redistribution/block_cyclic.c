@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* ESP_INVALID names the dimension (`what`: "rows of A") and the number that is wrong. */
+/* Checks one dimension. ESP_INVALID names it (`what`: "rows of A") and the wrong number. */
 static enum esp_status block_cyclic_check(const struct block_cyclic *layout, const char *what,
                                           struct esp_error *error)
 {
@@ -53,7 +53,8 @@ int64_t block_cyclic_count(const struct block_cyclic *layout, int64_t rank)
     return count;
 }
 
-/* Elements of the first so many positions: ranks in the order in which they have the blocks. */
+/* Counts the elements of the first `positions` positions: ranks in the order in which they have the
+ * blocks. */
 static int64_t count_of_positions(const struct block_cyclic *layout, int64_t positions)
 {
     const int64_t whole = layout->n / layout->block, rounds = whole / layout->ranks;
@@ -66,7 +67,7 @@ int64_t block_cyclic_before(const struct block_cyclic *layout, int64_t rank)
 {
     if (rank == layout->ranks)
         return layout->n;
-    /* Rank 0 has this position; those behind it have the next ones, up to the rank at position 0. */
+    /* Rank 0 has position `first`; the next ranks have the next positions, up to the rank at position 0. */
     const int64_t first = block_cyclic_position(layout, 0), end = first + rank;
     if (end <= layout->ranks)
         return count_of_positions(layout, end) - count_of_positions(layout, first);
@@ -152,8 +153,8 @@ int64_t block_cyclic_matrix_local(const struct block_cyclic_matrix *matrix, int6
     return block_cyclic_local(&matrix->cols, j) * height + block_cyclic_local(&matrix->rows, i);
 }
 
-/* One column: its blocks lie one after the other in the part, and `ranks` blocks apart in the whole. From the
- * part's side: behind its last block, a next one of the whole may be beyond what can be counted. */
+/* Copies one column: its blocks are adjacent in the part, and `ranks` blocks apart in the whole. Counts by
+ * the part's side, because the position after its last block in the whole may overflow. */
 static void copy_column(const struct block_cyclic *rows, int64_t rank, char *whole, char *part, bool gather,
                         size_t bytes)
 {

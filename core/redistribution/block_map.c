@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    MOST_BOXES = 2500,       /* blocks of a picture that are drawn one by one */
+    MOST_BOXES = 2500,       /* most blocks of a picture that are drawn one by one */
     MOST_PERIOD_BOXES = 4096 /* ranks of a repeated period */
 };
 
@@ -26,7 +26,7 @@ static struct span span_of(const struct block_cyclic *layout, int64_t begin, int
     return (struct span){layout, begin, length > 0 && length < left ? begin + length : layout->n};
 }
 
-/* The first element behind i's block, or the span's end. */
+/* Returns the first element after i's block, or the span's end. */
 static int64_t next_block(const struct span *span, int64_t i)
 {
     int64_t in_block = span->layout->block - i % span->layout->block;
@@ -100,7 +100,7 @@ static void put_number(struct text *text, int64_t number, size_t width)
     text_printf(text, "%*" PRId64, (int)width, number);
 }
 
-/* What each rank holds, and how much more the fullest has than a fair share. */
+/* Writes how many elements each rank has, and how much more than a fair share the fullest has. */
 static void put_holdings(const struct block_cyclic_matrix *matrix, size_t most, struct text *text)
 {
     int64_t ranks = block_cyclic_matrix_ranks(matrix);
@@ -201,7 +201,7 @@ static void draw_blocks(const struct frame *frame, const struct block_cyclic_mat
             draw_block(frame, matrix, i, j, text);
 }
 
-/* One block of each rank as a tile that fills the window, in step with the matrix. */
+/* Draws one block of each rank as a tile that fills the window, aligned with the matrix. */
 static void draw_period(const struct frame *frame, const struct block_cyclic_matrix *matrix,
                         struct text *text)
 {
@@ -228,7 +228,7 @@ static void draw_period(const struct frame *frame, const struct block_cyclic_mat
     svg_box(text, all, "url(#period)", "#888", NULL);
 }
 
-/* First and last rows and columns at the edges of the picture. */
+/* Labels the edges of the picture with first and last rows and columns. */
 static void draw_edges(const struct frame *frame, struct text *text)
 {
     struct svg_box all = place(frame, frame->rows->begin, frame->cols->begin,
@@ -257,7 +257,7 @@ static double lines_of(const char *note)
     return lines;
 }
 
-/* Below the heading. */
+/* Writes the note below the heading. */
 static void draw_note(const char *note, double left, struct text *text)
 {
     char line[200];
@@ -275,7 +275,7 @@ static bool fits_boxes(const struct span *rows, const struct span *cols)
     return n_rows == 0 || blocks_of(cols) <= MOST_BOXES / n_rows;
 }
 
-/* Elements of at most 50 blocks from the span's first element on. */
+/* Returns the elements of at most 50 blocks from the span's first element on. */
 static int64_t corner(const struct span *span)
 {
     int64_t blocks = blocks_of(span) < 50 ? blocks_of(span) : 50, end = span->begin;
@@ -291,7 +291,7 @@ void block_map_svg(const struct block_cyclic_matrix *matrix, const struct block_
                 cols = span_of(&matrix->cols, window->col, window->cols);
     bool few = fits_boxes(&rows, &cols);
     if (!few && block_cyclic_matrix_ranks(matrix) > MOST_PERIOD_BOXES) {
-        /* More ranks than a tile should have: the corner that can be drawn. */
+        /* If a period has too many ranks for a tile, draws only its corner. */
         rows = span_of(&matrix->rows, rows.begin, corner(&rows));
         cols = span_of(&matrix->cols, cols.begin, corner(&cols));
         few = true;
@@ -318,7 +318,7 @@ void block_map_svg(const struct block_cyclic_matrix *matrix, const struct block_
     svg_close(text);
 }
 
-/* ---- moving ---- */
+/* ---- redistributions ---- */
 
 static void put_bytes(struct text *text, double bytes)
 {

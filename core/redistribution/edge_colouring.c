@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chains of edges in two colours by turns: swapped, they free one of the two at an end of theirs.
- */
+ * Colours the edges of a bipartite graph. Swapping the colours along a chain of edges in two alternating
+ * colours frees one of the two colours at the chain's end. */
 #include "core/redistribution/edge_colouring.h"
 #include "config.h"
 #include "util/random.h"
@@ -17,16 +17,16 @@ struct painter {
     const struct colour_graph *graph;
     const struct colour_options *options;
     struct random random;
-    bool shuffled,
-        eager;     /* of this attempt: edges of a weight in random order; rather open than make dearer */
-    size_t *order; /* edges from heavy to light */
+    bool shuffled, eager; /* of this attempt: edges of a weight in random order; open a new colour rather than
+                             increase the cost of another */
+    size_t *order;        /* edges from heavy to light */
     int32_t *level;
     int64_t *level_weight;
-    int32_t *level_degree; /* the maximum degree of the edges of this level and heavier */
+    int32_t *level_degree; /* the maximum degree counting the edges of this level and heavier ones */
     int32_t n_levels, degree, room, opened;
     size_t words;
     int32_t *at_left, *at_right;      /* [node][colour]: the edge, or NONE */
-    uint64_t *free_left, *free_right; /* [node][word]: bits of the colours that the node has not */
+    uint64_t *free_left, *free_right; /* [node][word]: bits of the colours that are free at the node */
     int32_t *heap;                    /* [colour][level]: edges */
     int32_t *top;                     /* [colour] */
     int32_t *path;                    /* edges of a chain */
@@ -39,7 +39,7 @@ struct heavier {
 };
 
 struct chain {
-    int32_t have, other; /* the edge gets `have`, the chain's edges change between the two */
+    int32_t have, other; /* the edge gets colour `have`, the chain's edges swap both colours */
     bool from_left;
     int64_t cost;
 };
@@ -54,8 +54,8 @@ static int32_t *painter_edges(const struct painter *painter, int32_t colour, int
 static void painter_give(struct painter *painter, int32_t e, int32_t colour);
 static void painter_take(struct painter *painter, int32_t e);
 
-/* An alternating path that starts at a node with an edge of colour `have` and goes on with `other`. The next
- * edge after `e`, met at its far end from `from_left`. */
+/* Follows an alternating path that starts at a node with an edge of colour `have` and continues with
+ * `other`: returns the next edge after `e`, reached at its far end from `from_left`. */
 static int32_t chain_next(struct painter *painter, int32_t e, bool *at_left, int32_t have, int32_t other)
 {
     const struct colour_edge *edge = &painter->graph->edges[e];
@@ -70,7 +70,7 @@ static int32_t chain_first(struct painter *painter, int32_t node, bool at_left, 
     return at_left ? *painter_left(painter, node, colour) : *painter_right(painter, node, colour);
 }
 
-/* What a colour's top becomes when edges leave (`gone` of them at its top) and the heaviest that comes has
+/* Returns a colour's new top when edges leave (`gone` of them at its top) and the heaviest new one has
  * level `come`. */
 static int32_t top_after(const struct painter *painter, int32_t colour, int32_t gone, int32_t come)
 {
@@ -81,9 +81,9 @@ static int32_t top_after(const struct painter *painter, int32_t colour, int32_t 
     return come < top ? come : top;
 }
 
-/* How much dearer both colours become when the chain from `node` changes colours and the new edge of `level`
- * gets `have`, which the chain then leaves free. Cheaper is negative (and may be told too high by the edges
- * further down that leave with the top). */
+/* Returns by how much the cost of both colours grows when the chain from `node` swaps colours and the new
+ * edge of `level` gets `have`, which the chain then leaves free. Negative is cheaper (and may be
+ * overestimated when further edges leave together with the top). */
 static int64_t chain_cost(struct painter *painter, int32_t node, bool at_left, int32_t have, int32_t other,
                           int32_t level)
 {
@@ -104,7 +104,8 @@ static int64_t chain_cost(struct painter *painter, int32_t node, bool at_left, i
            weight[top_after(painter, other, gone_other, come_other)] - weight[painter->top[other]];
 }
 
-/* All leave before any comes back: an edge can only take its new colour after its neighbour has left it. */
+/* Removes all colours before setting any: an edge can take its new colour only after its neighbour has
+ * lost it. */
 static void chain_swap(struct painter *painter, int32_t node, bool at_left, int32_t have, int32_t other)
 {
     size_t n = 0;
@@ -118,8 +119,8 @@ static void chain_swap(struct painter *painter, int32_t node, bool at_left, int3
                      painter->graph->edges[painter->path[i]].colour == have ? other : have);
 }
 
-/* The first colour after `after` (NONE: the first at all) that is open and free by `bits`; NONE when there is
- * none. */
+/* Returns the first open colour after `after` (NONE: the first at all) that is free in `bits`; NONE when
+ * there is none. */
 static int32_t next_free(const struct painter *painter, const uint64_t *bits, int32_t after)
 {
     for (int32_t colour = after + 1; colour < painter->opened;) {
@@ -134,9 +135,9 @@ static int32_t next_free(const struct painter *painter, const uint64_t *bits, in
 }
 
 enum {
-    MOST_CHAINS = 200,    /* looked at for one edge of a small graph */
+    MOST_CHAINS = 200,    /* most chains examined for one edge of a small graph */
     FEW_CHAINS = 12,      /* and of a large one */
-    SMALL_EDGES = 1 << 14 /* edges of a small one */
+    SMALL_EDGES = 1 << 14 /* most edges of a small graph */
 };
 
 static void try_chain(struct painter *painter, const struct colour_edge *edge, int32_t level, bool from_left,
@@ -147,8 +148,8 @@ static void try_chain(struct painter *painter, const struct colour_edge *edge, i
         *best = (struct chain){have, other, from_left, cost};
 }
 
-/* Looks for the chain that frees a colour for the edge most cheaply, until one costs nothing or enough have
- * been looked at. best->have is NONE when no open colour is free at one of the ends. */
+/* Finds the chain that frees a colour for the edge at the least cost, stopping when one costs nothing or
+ * enough have been examined. best->have is NONE when no open colour is free at one of the ends. */
 static void chain_find(struct painter *painter, const struct colour_edge *edge, int32_t level,
                        struct chain *best)
 {
@@ -173,7 +174,7 @@ static int compare_heavier(const void *a, const void *b)
     return x->edge < y->edge ? -1 : x->edge > y->edge;
 }
 
-/* By weight, the heaviest first. The caller frees it; NULL without memory. */
+/* Sorts the edges by weight, the heaviest first. The caller frees the array; NULL without memory. */
 static struct heavier *edges_sort(const struct colour_graph *graph)
 {
     struct heavier *sorted = malloc((graph->n_edges + 1) * sizeof *sorted);
@@ -184,8 +185,8 @@ static struct heavier *edges_sort(const struct colour_graph *graph)
     return sorted;
 }
 
-/* Each time the maximum degree of the heaviest edges grows, one more colour must cost what the edge that made
- * it grow weighs. `grown`, when given, gets the maximum degree after each edge. */
+/* Whenever the maximum degree grows, going from heavy to light edges, one more colour must cost as much as
+ * the present edge. `grown`, if given, gets the maximum degree after each edge. */
 static enum esp_status edges_sweep(const struct colour_graph *graph, const struct heavier *sorted,
                                    struct colour_bounds *bounds, int32_t *grown)
 {
@@ -217,7 +218,8 @@ enum esp_status edge_colouring_bounds(const struct colour_graph *graph, struct c
     return status == ESP_OK ? ESP_OK : error_no_memory(error, "the degrees of a redistribution");
 }
 
-/* A colour that is open and free at both ends. First fit, from a random place on after the first attempt. */
+/* Returns a colour that is open and free at both ends: first fit, from a random start after the first
+ * attempt. */
 static int32_t common_colour(struct painter *painter, const struct colour_edge *edge)
 {
     const uint64_t *left = painter->free_left + (size_t)edge->left * painter->words;
@@ -238,9 +240,9 @@ static int32_t common_colour(struct painter *painter, const struct colour_edge *
     return NONE;
 }
 
-/* Whether a new colour is better than the chain. Up to the degree of the edges so far it costs nothing beyond
- * the lower bound. With the fewest colours each is opened sooner or later, by the lightest edges for their
- * weight; beyond them a colour costs its weight and `extra`. */
+/* Whether a new colour is better than the chain. Up to the degree of the edges so far it costs nothing
+ * beyond the lower bound. With `fewest`, each colour is opened sooner or later, at a cost of its lightest
+ * edge; beyond the fewest, a colour costs its weight and `extra`. */
 static bool opens(const struct painter *painter, int32_t level, const struct chain *chain)
 {
     if (painter->opened == painter->room)
@@ -275,7 +277,7 @@ static void insert(struct painter *painter, int32_t e)
     painter_give(painter, e, colour);
 }
 
-/* Edges of one level in a random order. */
+/* Shuffles the edges of each level. */
 static void shuffle(struct painter *painter)
 {
     size_t n = painter->graph->n_edges, begin = 0;
@@ -301,7 +303,7 @@ static void paint(struct painter *painter)
         insert(painter, (int32_t)painter->order[i]);
 }
 
-/* Renumbers the colours from dear to cheap, without those that have no edge. */
+/* Renumbers the colours from most to least costly, without empty ones. */
 static enum esp_status finish(const struct colour_graph *graph, int32_t room, struct colour_result *result)
 {
     struct heavier *cost = calloc((size_t)room + 1, sizeof *cost);
@@ -365,8 +367,8 @@ enum esp_status edge_colouring(const struct colour_graph *graph, const struct co
     return status;
 }
 
-/* What painter_open() has allocated; not the struct.
- * The tables of one attempt: which edge has which colour, and what colours are free where. */
+/* Frees the tables of painter_open(), not the struct: the colour of each edge, and the free colours of
+ * each node. */
 static void painter_free(struct painter *painter)
 {
     free(painter->order);
@@ -383,14 +385,13 @@ static void painter_free(struct painter *painter)
 }
 
 enum {
-    MOST_LEVELS = 4096, /* distinct weights told apart when colours are chosen */
-    MORE_COLOURS = 64   /* colours beyond the maximum degree */
+    MOST_LEVELS = 4096, /* most distinct weights considered when colours are chosen */
+    MORE_COLOURS = 64   /* most colours beyond the maximum degree */
 };
 
 #define MOST_ENTRIES ((size_t)1 << 28)
 
-/* Numbers the distinct weights. Weights beyond MOST_LEVELS share the last level, with the heaviest of them.
- */
+/* Numbers the distinct weights. Further weights share the last level, with the heaviest of them. */
 static enum esp_status set_levels(struct painter *painter, struct colour_bounds *bounds)
 {
     const struct colour_graph *graph = painter->graph;
@@ -418,8 +419,8 @@ static enum esp_status set_levels(struct painter *painter, struct colour_bounds 
     return status;
 }
 
-/* With graph, options and random set; *bounds are those of the graph. ESP_NO_MEMORY, ESP_LIMIT. To be freed
- * in any case. */
+/* Allocates the tables; graph, options and random are set. *bounds are those of the graph. ESP_NO_MEMORY,
+ * ESP_LIMIT. The caller frees the painter in any case. */
 static enum esp_status painter_open(struct painter *painter, struct colour_bounds *bounds,
                                     struct esp_error *error)
 {
@@ -450,7 +451,7 @@ static enum esp_status painter_open(struct painter *painter, struct colour_bound
                : error_no_memory(error, "the steps of a redistribution");
 }
 
-/* No edge has a colour, none is open. */
+/* Resets an attempt: no edge has a colour, no colour is open. */
 static void painter_begin(struct painter *painter)
 {
     size_t room = (size_t)painter->room, left = (size_t)painter->graph->n_left,
@@ -470,7 +471,7 @@ static void flip_bit(uint64_t *bits, size_t words, int32_t node, int32_t colour)
     bits[(size_t)node * words + (size_t)colour / 64] ^= (uint64_t)1 << (colour % 64);
 }
 
-/* The edge of that colour at that node, and how many edges of a level have a colour. */
+/* Return the entry for the edge of that colour at that node, and the number of coloured edges of a level. */
 static int32_t *painter_left(struct painter *painter, int32_t node, int32_t colour)
 {
     return &painter->at_left[(size_t)node * (size_t)painter->room + (size_t)colour];
@@ -486,7 +487,7 @@ static int32_t *painter_edges(const struct painter *painter, int32_t colour, int
     return &painter->heap[(size_t)colour * (size_t)painter->n_levels + (size_t)level];
 }
 
-/* The edge gets the colour, which is free at both of its ends, or loses it. */
+/* Gives the edge a colour that is free at both ends, or takes it away. */
 static void painter_give(struct painter *painter, int32_t e, int32_t colour)
 {
     struct colour_edge *edge = &painter->graph->edges[e];

@@ -15,7 +15,7 @@ struct block_cyclic_matrix pieces_grid(int64_t n_rows, int64_t n_cols, int64_t r
                                         .cols = {n_cols, col_block, cols, 0}};
 }
 
-/* On one rank, blocks mean nothing. */
+/* With one rank, the block size does not matter. */
 static bool lines_are_alike(const struct block_cyclic *a, const struct block_cyclic *b)
 {
     return a->n == b->n && a->ranks == b->ranks &&
@@ -48,8 +48,7 @@ uint64_t pieces_before(const struct block_cyclic_matrix *matrix, int64_t rank)
     return before;
 }
 
-/* Where a part begins and how long its columns are: found out once for some parts, as neighbouring elements
- * lie in few of them. */
+/* Cache of the beginning and column length of some parts, because neighbouring elements lie in few parts. */
 #define PARTS_SEEN 8
 
 struct part_seen {
@@ -93,13 +92,13 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Elements from i on that lie side by side with one rank. */
+/* Returns the number of elements from i on that are adjacent on one rank. */
 static int64_t run_of(const struct block_cyclic *line, int64_t i)
 {
     return least(line->ranks == 1 ? line->n - i : line->block - i % line->block, line->n - i);
 }
 
-/* All of its rows of one column, run by run. */
+/* Copies all of the part's rows of one column, run by run. */
 static void take_column(struct source *from, const struct block_cyclic *rows, int64_t row, int64_t j,
                         char *part)
 {
@@ -128,7 +127,7 @@ void pieces_take(const struct block_cyclic_matrix *from, const void *pieces,
                     (char *)part + (size_t)(j * leading) * element_bytes);
 }
 
-/* Neighbours come together, others one by one. Returns what is behind them. */
+/* Copies adjacent elements together, others one by one. Returns the end of the copied elements. */
 static char *gather_column(struct source *from, struct pieces_range rows, int64_t j, char *to)
 {
     int64_t run = 1;

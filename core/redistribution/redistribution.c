@@ -22,31 +22,31 @@ struct line {
     bool by_classes;
 };
 
-/* How the steps of a line are made: as redistribution_schedule says, in one dimension, without processes that
- * are both sender and receiver. */
+/* Options for the steps of one dimension: like redistribution_schedule, without processes that are both
+ * sender and receiver. */
 struct line_options {
     enum redistribution_schedule schedule; /* CLASSES (where pattern_has_classes()), STEPWISE or GREEDY */
-    int64_t extra;                         /* of a step beyond the fewest, elements */
+    int64_t extra;                         /* cost of a step beyond the fewest, in elements */
 };
 
 struct pattern {
-    int64_t n, p, q, r, s; /* P, Q, and r and s without their common divisor */
-    int64_t unit;          /* that divisor: an element of the pattern is so many elements */
+    int64_t n, p, q, r, s; /* P, Q, and r and s divided by their common divisor */
+    int64_t unit;          /* the common divisor: an element of the pattern stands for this many elements */
     int64_t s1, r1, g0, g; /* s' = gcd(s, P), r' = gcd(r, Q), g0 = gcd(P / s', Q / r'), g = r' s' g0 */
     int64_t a, b;          /* copies of a sender and of a receiver */
-    int64_t period;        /* L, elements after which all repeats; 0: more than n */
+    int64_t period;        /* L, elements after which the pattern repeats; 0: more than n */
     int64_t period_tail;   /* elements of n after the last whole period; n without one */
 };
 
 struct redistribution_plan {
     struct redistribution_summary summary;
-    struct redistribution_message *messages; /* kept ones first, then step by step */
+    struct redistribution_message *messages; /* messages within a process first, then step by step */
     size_t n, kept;
     size_t *first;      /* [step]: its first message, [steps]: their end */
     int64_t *step_cost; /* [step] */
 };
 
-/* What a plan is sought for. */
+/* The redistribution for which a plan is computed. */
 struct search {
     const struct redistribution *what;
     struct redistribution_costs costs;
@@ -59,7 +59,7 @@ static bool pattern_has_classes(const struct pattern *pattern);
 
 __extension__ typedef __int128 wide;
 
-/* Numbers modulo m, 1 <= m; a may be negative. */
+/* a modulo m, 1 <= m; a may be negative. */
 static int64_t residue(int64_t a, int64_t m)
 {
     int64_t rest = a % m;
@@ -81,7 +81,7 @@ static int64_t multiply_modulo(int64_t a, int64_t b, int64_t m)
     return (int64_t)((wide)a * b % m);
 }
 
-/* b with a b = 1 modulo m, for gcd(a, m) = 1; 0 for m = 1. */
+/* Returns b with a b = 1 modulo m, for gcd(a, m) = 1; 0 for m = 1. */
 static int64_t inverse_modulo(int64_t a, int64_t m)
 {
     int64_t r0 = m, r1 = residue(a, m), t0 = 0, t1 = 1;
@@ -95,11 +95,11 @@ static int64_t inverse_modulo(int64_t a, int64_t m)
     return residue(t0, m);
 }
 
-/* Of two good layouts of the same n, 2^40 at most: then P r and Q s fit 64 bits. */
+/* Computes the pattern of two valid layouts of the same n, 2^40 at most, so that P r and Q s fit 64 bits. */
 static void pattern_open(const struct block_cyclic *from, const struct block_cyclic *to,
                          struct pattern *pattern)
 {
-    /* A block beyond n is one that holds all. */
+    /* A block larger than n is replaced by n. */
     int64_t n = from->n,
             r = from->block < n ? from->block
                 : n > 0         ? n
@@ -131,7 +131,7 @@ static bool pattern_has_classes(const struct pattern *pattern)
     return pattern->period && pattern->s1 == 1 && pattern->r1 == 1;
 }
 
-/* How many points of [from, from + length) modulo m lie in [0, to), lengths at most m. */
+/* Counts the points of [from, from + length) modulo m that lie in [0, to), lengths at most m. */
 static int64_t meeting(int64_t from, int64_t length, int64_t to, int64_t m)
 {
     int64_t end = from + length, count = 0;
@@ -142,10 +142,10 @@ static int64_t meeting(int64_t from, int64_t length, int64_t to, int64_t m)
     return count;
 }
 
-/* Elements, in units, that a pair of class k exchanges in a period (proposition 5, with the sum over z
- * written as the meeting of two intervals on the circle of g points).
- * The pairs 0 <= x < r, 0 <= y < s with y - x = k modulo g: x and y go round the circle whole times and then
- * on to a rest. */
+/* Returns the elements, in units, that a pair of class k exchanges in a period (proposition 5, with the
+ * sum over z written as the intersection of two intervals on the circle of g points). The pairs 0 <= x <
+ * r, 0 <= y < s with y - x = k modulo g: x and y go round the circle a whole number of times, and then a
+ * remainder. */
 static int64_t pattern_class_length(const struct pattern *pattern, int64_t k)
 {
     int64_t g = pattern->g, rounds_x = pattern->r / g, rest_x = pattern->r % g, rounds_y = pattern->s / g,
@@ -153,7 +153,7 @@ static int64_t pattern_class_length(const struct pattern *pattern, int64_t k)
     return rounds_x * rounds_y * g + rounds_x * rest_y + rounds_y * rest_x + meeting(k, rest_x, rest_y, g);
 }
 
-/* All z = k modulo g with -r < z < s: from the first on, every g. Their number. */
+/* Counts the z = k modulo g with -r < z < s; the first is *first, the distance g. */
 static int64_t pattern_offsets(const struct pattern *pattern, int64_t k, int64_t *first)
 {
     int64_t least = 1 - pattern->r, z = least + residue(k - least, pattern->g);
@@ -161,17 +161,17 @@ static int64_t pattern_offsets(const struct pattern *pattern, int64_t k, int64_t
     return z >= pattern->s ? 0 : (pattern->s - 1 - z) / pattern->g + 1;
 }
 
-/* The class of sender position p and receiver position q. */
+/* Returns the class of sender position p and receiver position q. */
 static int64_t pattern_class(const struct pattern *pattern, int64_t p, int64_t q)
 {
     int64_t g = pattern->g;
     return residue(multiply_modulo(p, pattern->r, g) - multiply_modulo(q, pattern->s, g), g);
 }
 
-/* Where in the period (in units) the run with offset z of positions p and q begins (equation E.3). Its length
- * in units is min(r, s - z) - max(0, -z). *start is INT64_MAX when it is beyond n.
- * i = (P l + p) r + x = (Q m + q) s + y with z = y - x gives P r l = q s - p r + z modulo Q s; all is
- * divisible by g, which leaves l modulo Q s / g. */
+/* Computes where in the period (in units) the run with offset z of positions p and q begins (equation
+ * E.3). Its length in units is min(r, s - z) - max(0, -z). *start is INT64_MAX when it is beyond n. i = (P
+ * l + p) r + x = (Q m + q) s + y with z = y - x gives P r l = q s - p r + z modulo Q s; all is divisible
+ * by g, which leaves l modulo Q s / g. */
 static int64_t pattern_run(const struct pattern *pattern, int64_t p, int64_t q, int64_t z, int64_t *start)
 {
     int64_t r = pattern->r, s = pattern->s, skipped = z < 0 ? -z : 0, end = s - z < r ? s - z : r;
@@ -183,7 +183,7 @@ static int64_t pattern_run(const struct pattern *pattern, int64_t p, int64_t q, 
     return end - skipped;
 }
 
-/* How many orders of so many edges are worth trying. */
+/* Returns how many orders are worth trying for that many edges. */
 static uint32_t attempts_for(size_t edges)
 {
     const size_t insertions = 50000;
@@ -208,7 +208,7 @@ static enum esp_status allocate(struct line *line, int64_t messages, struct esp_
     return line->messages ? ESP_OK : error_no_memory(error, "the messages of a redistribution");
 }
 
-/* ---- block by block: less than a period, and the rest behind whole ones ---- */
+/* ---- block by block: less than a period, and the remainder after whole periods ---- */
 
 static int compare_pair(const void *a, const void *b)
 {
@@ -218,7 +218,8 @@ static int compare_pair(const void *a, const void *b)
     return x->target < y->target ? -1 : x->target > y->target;
 }
 
-/* Collects what pairs exchange: in a table where all pairs fit one, else in a list that is merged later. */
+/* Counts the elements that pairs exchange: in a table if all pairs fit, else in a list that is merged
+ * later. */
 struct tally {
     const struct block_cyclic *from, *to;
     int64_t *table;
@@ -236,7 +237,7 @@ static void tally_add(struct tally *tally, int64_t source, int64_t target, int64
             (struct line_message){(int32_t)source, (int32_t)target, 0, elements};
 }
 
-/* Elements of [0, end) with a rank. */
+/* Counts the elements of [0, end) on a rank. */
 static int64_t count_below(const struct block_cyclic *layout, int64_t rank, int64_t end)
 {
     struct block_cyclic head = *layout;
@@ -249,8 +250,8 @@ static void tally_pair(struct tally *tally, bool coarse_sends, int64_t coarse, i
     tally_add(tally, coarse_sends ? coarse : fine, coarse_sends ? fine : coarse, elements);
 }
 
-/* One block of the layout with larger blocks, dealt out among the ranks of the other: by its blocks, or by
- * its ranks where they are fewer. */
+/* Distributes one block of the layout with larger blocks among the ranks of the other layout: by its
+ * blocks, or by its ranks if these are fewer. */
 static void tally_block(struct tally *tally, bool coarse_sends, int64_t begin, int64_t end)
 {
     const struct block_cyclic *fine = coarse_sends ? tally->to : tally->from;
@@ -291,7 +292,7 @@ static void read_table(struct tally *tally)
     free(table);
 }
 
-/* The messages of a line, sorted by sender and receiver, block by block. */
+/* Computes the messages of a line, sorted by sender and receiver, block by block. */
 static enum esp_status count_blocks(const struct block_cyclic *from, const struct block_cyclic *to,
                                     struct line *line, struct esp_error *error)
 {
@@ -326,30 +327,32 @@ static enum esp_status count_blocks(const struct block_cyclic *from, const struc
     return ESP_OK;
 }
 
-/* ---- with at least one period: by classes, and turned ---- */
+/* ---- at least one period: by classes, and rotated ---- */
 
-/* An edge of the small graph: sender i (< s') against receiver orbit j (< r') with the turn that brings the
- * orbit's first to the receiver, for one class. */
+/* An edge of the small graph: sender i (< s') and receiver orbit j (< r'), with the rotation that brings
+ * the orbit's first to the receiver, for one class. */
 struct small_edge {
     int64_t i, receiver; /* the receiver modulo r' g0 */
     int64_t length;
 };
 
-/* A class takes part in a period unless r + s - 1 < g and it lies outside ]-r, s[. */
+/* Counts the classes that occur in a period: a class does not when r + s - 1 < g and it lies outside ]-r,
+ * s[. */
 static int64_t n_classes(const struct pattern *pattern)
 {
     int64_t used = pattern->r + pattern->s - 1;
     return used < pattern->g ? used : pattern->g;
 }
 
-/* The receivers of class k for sender i solve q s = i r - k modulo g, which s' must divide. */
+/* Finds the receivers of class k for sender i: they solve q s = i r - k modulo g, so s' must divide i r -
+ * k. */
 static void small_edges(const struct pattern *pattern, struct small_edge *edges)
 {
     int64_t g = pattern->g, receivers = g / pattern->s1, n = n_classes(pattern), at = 0;
     int64_t turn = inverse_modulo(pattern->s / pattern->s1, receivers);
     for (int64_t i = 0; i < pattern->s1; i++) {
         int64_t ir = multiply_modulo(i, pattern->r, g);
-        /* n classes from 1 - r on; the first whose difference to i r s' divides */
+        /* n classes from 1 - r on; the first for which s' divides the difference to i r */
         int64_t least = 1 - pattern->r, z = least + residue(ir - least, pattern->s1);
         for (; z < least + n; z += pattern->s1) {
             int64_t k = residue(z, g), quotient = residue(ir - k, g) / pattern->s1;
@@ -359,7 +362,8 @@ static void small_edges(const struct pattern *pattern, struct small_edge *edges)
     }
 }
 
-/* K(a, b) between the copies of a sender and of a receiver falls into max(a, b) matchings. */
+/* The complete graph K(a, b) between the copies of a sender and of a receiver splits into max(a, b)
+ * matchings. */
 static int32_t copy_step(const struct pattern *pattern, int64_t y, int64_t z)
 {
     int64_t most = pattern->a > pattern->b ? pattern->a : pattern->b;
@@ -371,7 +375,7 @@ static int32_t most_copies(const struct pattern *pattern)
     return (int32_t)(pattern->a > pattern->b ? pattern->a : pattern->b);
 }
 
-/* Steps of the small graph, whose edges are the small edges times the copies, [edge][y][z]. */
+/* Colours the small graph, whose edges are the small edges times the copies, [edge][y][z]. */
 static enum esp_status colour_small(const struct pattern *pattern, const struct line_options *options,
                                     const struct small_edge *small, struct colour_edge *edges, size_t n,
                                     int32_t *steps, struct esp_error *error)
@@ -399,7 +403,7 @@ static enum esp_status colour_small(const struct pattern *pattern, const struct 
     return status;
 }
 
-/* What a pair sends behind the whole periods. */
+/* Returns the elements that a pair sends after the whole periods. */
 static int64_t tail_elements(const struct line *tail, const struct line_message *pair)
 {
     const struct line_message *found =
@@ -407,7 +411,7 @@ static int64_t tail_elements(const struct line *tail, const struct line_message 
     return found ? found->elements : 0;
 }
 
-/* All messages of a small edge between two copies: it turned g0 times. */
+/* Generates all messages of a small edge between two copies by rotating it g0 times. */
 static void turn(const struct pattern *pattern, const struct block_cyclic *from,
                  const struct block_cyclic *to, const struct small_edge *small,
                  const struct colour_edge *edge, const struct line *tail, struct line *line)
@@ -493,7 +497,7 @@ static enum esp_status open_short(const struct block_cyclic *from, const struct 
     return colour_line(from, to, options, line, error);
 }
 
-/* The messages of a line with their steps; line_free() in any case. ESP_LIMIT, ESP_NO_MEMORY. */
+/* Computes the messages of a line with their steps; line_free() in any case. ESP_LIMIT, ESP_NO_MEMORY. */
 static enum esp_status line_open(const struct block_cyclic *from, const struct block_cyclic *to,
                                  const struct line_options *options, struct line *line,
                                  struct esp_error *error)
@@ -522,7 +526,7 @@ static bool is_kept(const struct redistribution *what, int64_t source, int64_t t
     return what->from_ids && what->from_ids[source] == what->to_ids[target];
 }
 
-/* The product of the lines: each message of one with each of the other. ESP_LIMIT, ESP_NO_MEMORY. */
+/* Computes the product of the lines: each message of one with each of the other. ESP_LIMIT, ESP_NO_MEMORY. */
 static enum esp_status plan_open(const struct redistribution *what, const struct line *rows,
                                  const struct line *cols, struct redistribution_plan **made,
                                  struct esp_error *error)
@@ -565,7 +569,7 @@ static int compare_dearer(const void *a, const void *b)
     return x->step < y->step ? -1 : x->step > y->step;
 }
 
-/* Numbers the steps from dear to cheap and drops empty ones (the caterpillar keeps its own). */
+/* Numbers the steps from most to least costly and drops empty ones (the caterpillar keeps its own). */
 static enum esp_status number_steps(struct redistribution_plan *plan, bool as_they_are)
 {
     size_t steps = (size_t)plan->summary.steps;
@@ -599,7 +603,7 @@ static enum esp_status number_steps(struct redistribution_plan *plan, bool as_th
     return status;
 }
 
-/* Messages step by step (a counting sort), those that are kept first. */
+/* Sorts messages by step (a counting sort), those within a process first. */
 static enum esp_status sort_messages(struct redistribution_plan *plan)
 {
     size_t steps = (size_t)plan->summary.steps;
@@ -652,7 +656,7 @@ static void summarize(struct redistribution_plan *plan, const struct search *sea
         search->costs.step_s * summary->least_steps + search->costs.element_s * (double)summary->least_cost;
 }
 
-/* The messages that are sent, as edges between ranks. */
+/* Builds a graph with the sent messages as edges between ranks. */
 static enum esp_status plan_graph(const struct search *search, const struct redistribution_plan *plan,
                                   struct colour_graph *graph, struct esp_error *error)
 {
@@ -670,7 +674,7 @@ static enum esp_status plan_graph(const struct search *search, const struct redi
     return ESP_OK;
 }
 
-/* The bounds are those of the messages, whatever the schedule. */
+/* The bounds depend on the messages only, not on the schedule. */
 static enum esp_status find_bounds(struct search *search, const struct redistribution_plan *plan,
                                    struct esp_error *error)
 {
@@ -685,7 +689,7 @@ static enum esp_status find_bounds(struct search *search, const struct redistrib
     return status;
 }
 
-/* Puts its steps in order and fills the summary. Takes over the plan, also when it fails. */
+/* Orders the plan's steps and fills the summary. Takes over the plan, also when it fails. */
 static enum esp_status plan_close(struct search *search, struct redistribution_plan *plan,
                                   enum redistribution_schedule schedule, struct redistribution_plan **made,
                                   struct esp_error *error)
@@ -721,7 +725,7 @@ int64_t redistribution_plan_step_cost(const struct redistribution_plan *plan, in
     return plan->step_cost[step];
 }
 
-/* What may be asked of a redistribution. */
+/* Checks the input of a redistribution. */
 
 static enum esp_status check_dimension(const struct block_cyclic *from, const struct block_cyclic *to,
                                        const char *name, struct esp_error *error)
@@ -751,7 +755,7 @@ static enum esp_status check_classes(const struct block_cyclic *from, const stru
                      name, from->n, name, pattern.r, pattern.p, pattern.s, pattern.q);
 }
 
-/* ESP_INVALID, ESP_LIMIT: what cannot be redistributed. */
+/* ESP_INVALID, ESP_LIMIT: it cannot be computed. */
 static enum esp_status redistribution_check(const struct redistribution *what,
                                             enum redistribution_schedule schedule, struct esp_error *error)
 {
@@ -780,7 +784,10 @@ static bool redistribution_has_classes(const struct redistribution *what)
            check_classes(&what->from.cols, &what->to.cols, "", NULL) == ESP_OK;
 }
 
-enum { SMALL_PLAN = 1 << 15 /* messages of a plan whose steps are also sought without the tensor product */ };
+enum {
+    SMALL_PLAN =
+        1 << 15 /* most messages of a plan whose steps are also computed without the tensor product */
+};
 
 static const char *const schedule_names[] = {"best", "classes", "stepwise", "greedy", "caterpillar"};
 
@@ -801,7 +808,8 @@ static enum esp_status tensor(struct search *search, const struct line *rows, co
     return status == ESP_OK ? plan_close(search, plan, schedule, made, error) : status;
 }
 
-/* All messages at once: sees what the product of two lines cannot, and processes that keep their part. */
+/* Schedules all messages together: finds plans that the product of two lines cannot represent, and
+ * considers data that stay within a process. */
 static enum esp_status direct(struct search *search, const struct line *rows, const struct line *cols,
                               enum redistribution_schedule schedule, struct redistribution_plan **made,
                               struct esp_error *error)
@@ -855,8 +863,8 @@ static bool meets_bounds(const struct redistribution_plan *plan)
     return summary->steps == summary->least_steps && summary->cost == summary->least_cost;
 }
 
-/* What one more step of a dimension costs in its elements: each is as many steps of the plan as the other
- * has. */
+/* Returns the cost of one more step of a dimension in its elements: each is as many steps of the plan as
+ * the other dimension has. */
 static int64_t line_extra(int64_t extra, const struct line *other)
 {
     int64_t cost = 0;
@@ -880,7 +888,7 @@ static void lines_free(struct lines *lines)
     line_free(&lines->cols);
 }
 
-/* `fewest`: the lines that are open already, for what a step is worth; NULL: for nothing. */
+/* `fewest`: lines computed before, which determine the cost of a step; NULL: a step costs nothing. */
 static enum esp_status lines_open(const struct search *search, enum redistribution_schedule schedule,
                                   const struct lines *fewest, struct lines *lines, struct esp_error *error)
 {
@@ -934,7 +942,7 @@ static enum esp_status stepwise(struct search *search, const struct lines *lines
     return status;
 }
 
-/* Each dimension with few steps or with low cost, and all messages at once. */
+/* Tries each dimension with few steps and with low cost, and all messages together. */
 static enum esp_status greedy(struct search *search, const struct lines *fewest, const struct lines *cheap,
                               enum redistribution_schedule by, struct redistribution_plan **best,
                               struct esp_error *error)
@@ -1000,7 +1008,7 @@ static enum esp_status by_search(struct search *search, enum redistribution_sche
     return status;
 }
 
-/* ---- all together ---- */
+/* ---- all runs of a pair ---- */
 
 enum esp_status redistribution_plan_create(const struct redistribution *what,
                                            enum redistribution_schedule schedule,
@@ -1054,7 +1062,7 @@ static int compare_first(const void *a, const void *b)
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Those of the first period by their offsets z, and again in each period after it. */
+/* Adds the runs of the first period by their offsets z, and repeats them in each later period. */
 static bool add_by_offsets(struct runs *runs, const struct pattern *pattern, int64_t p, int64_t q)
 {
     int64_t z, left = pattern_offsets(pattern, pattern_class(pattern, p, q), &z), n = pattern->n;
@@ -1072,7 +1080,7 @@ static bool add_by_offsets(struct runs *runs, const struct pattern *pattern, int
     return true;
 }
 
-/* The sender's blocks one by one: where there are fewer of them than offsets. */
+/* Adds the sender's blocks one by one, when there are fewer of them than offsets. */
 static bool add_by_blocks(struct runs *runs, const struct block_cyclic *from, const struct block_cyclic *to,
                           int64_t source, int64_t target)
 {
