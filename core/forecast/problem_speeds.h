@@ -23,8 +23,7 @@ struct problem_speed {
     uint64_t digest; /* of the problem's signature */
     double flops;    /* > 0 and finite */
     double base_s;   /* time that a call takes independent of its declared work; >= 0 and finite */
-    double
-        waits; /* fraction of its time, from 0 to 1, that it waits; other processes do not slow this part */
+    double waits;    /* fraction of its time, 0 to 1, that it waits; other load does not slow it */
 };
 
 /* In the order of their digests. All-zero is empty. */

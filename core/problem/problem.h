@@ -247,8 +247,7 @@ struct problem {
     bool checkpoint; /* its routine saves its state, and continues from there when it is called again */
     struct implementation *implementations;
     uint32_t n_implementations;
-    uint32_t
-        n_outer; /* of a callback: number of its last arguments that are scalars of the problem around it, */
+    uint32_t n_outer; /* of a callback: how many of its last arguments are the problem's scalars, */
     const uint32_t *
         outer; /* their indexes among that problem's arguments; NULL for a callback that was read by itself */
     const struct abstract *abstract; /* its rules (core/problem/abstract.h) when it is abstract, else NULL */
