@@ -15,13 +15,12 @@
 #define HEADING   "espalier awaited 1"
 #define GONE_MOST (INT64_C(365) * 24 * 3600 * 1000)
 
-/* The heading, the second at which it was written, and for each server
+/* A heading, the time of writing in seconds, and for each server
  *
  *     server LEFT_MS GONE_MS SILENT INCARNATION NAME
  *     parent NAME
  *     address ADDRESS
- *     problem NAME          for each that it solves
- */
+ *     problem NAME          for each problem that it solves */
 
 struct output {
     FILE *file;
@@ -30,7 +29,7 @@ struct output {
     uint32_t problems;
 };
 
-/* A name in which lines would end is no name. */
+/* Whether the text is a valid name: it must not contain line ends. */
 static bool is_plain(const char *text, size_t most)
 {
     if (strlen(text) > most)
@@ -92,8 +91,8 @@ enum esp_status awaited_file_write(const char *folder, const struct returning *r
 
 struct input {
     struct returning *returning;
-    int64_t now_ns, passed_ms; /* since it was written */
-    bool in_server;            /* `entry` is one */
+    int64_t now_ns, passed_ms; /* passed_ms: since the file was written */
+    bool in_server;            /* `entry` is valid */
     struct returning_entry entry;
     char name[CAP_NAME + 1], parent[CAP_NAME + 1], address[CAP_ADDRESS + 1];
     char *problems;
@@ -113,7 +112,7 @@ static void end_server(struct input *input)
     input->in_server = false;
 }
 
-/* The number at *at, and the blank behind it. */
+/* Reads the number at *at, and the blank after it. */
 static bool read_number(const char **at, uint64_t most, uint64_t *number)
 {
     char *end;
@@ -171,7 +170,7 @@ static bool read_problem(struct input *input, const char *name)
     return true;
 }
 
-/* What follows the word; NULL: the line has another one. */
+/* Returns the rest of the line after the word; NULL: the line starts with another word. */
 static const char *behind(const char *line, const char *word)
 {
     const size_t length = strlen(word);
@@ -200,7 +199,8 @@ static bool next_line(FILE *file, char *line, int size)
     return true;
 }
 
-/* Only whole seconds are known of the other clock: nobody has more time for that. */
+/* Reads the time of writing. The other process's clock is known in whole seconds only, so times are
+ * rounded in the safe direction: no server gets more time than was left. */
 static bool read_time(struct input *input, const char *line, int64_t now_s)
 {
     char *end;

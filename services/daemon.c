@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a daemon writes down of itself: its addresses. Where there is no room on the disk it serves all the
- * same, says in its log and in /health what is not written, and tries again.
- */
+ * The process of a daemon. It writes its addresses into files. If the disk is full it still serves,
+ * reports the missing files in its log and in /health, and tries again. */
 #include "services/daemon.h"
 #include "config.h"
 #include "services/daemon_internal.h"
@@ -35,7 +34,7 @@ static enum esp_status daemon_open_log(const struct settings_node *settings, int
 static void daemon_look_away(struct daemon *daemon);
 static bool daemon_node_health(struct daemon *daemon, char *text, size_t size);
 
-/* The address of the HTTP port stands beside the daemon's own. */
+/* Suffix of the file with the address of the HTTP port, beside the file with the daemon's own. */
 #define HTTP_SUFFIX ".http"
 
 static void path_of(const struct settings_node *settings, enum daemon_note what, char *path, size_t size)
@@ -61,7 +60,7 @@ static bool says_so(const char *path, const char *text)
     return same;
 }
 
-/* Whole or not at all. 0, or errno. */
+/* Replaces the file atomically. Returns 0, or errno. */
 static int replace(const char *path, const char *temporary, const char *text)
 {
     FILE *file = fopen(temporary, "we");
@@ -84,7 +83,8 @@ static bool is_full(int why)
     return why == ENOSPC || why == EDQUOT;
 }
 
-/* 0, or errno. What stands there of an earlier life is false, and takes room that this may need. */
+/* Writes the file. Returns 0, or errno. On failure removes the old one: the address of an earlier process
+ * is wrong, and its space may be needed. */
 static int write_down(const char *path, const char *text)
 {
     char temporary[PATH_MAX];
@@ -125,7 +125,7 @@ enum esp_status daemon_note(struct daemon *daemon, enum daemon_note what, const 
     return ESP_OK;
 }
 
-/* What could not be written, or went with the state_dir. */
+/* Writes the files that could not be written, or vanished with the state_dir. */
 static void daemon_notes_again(struct daemon *daemon)
 {
     struct noted *former = &daemon->notes[DAEMON_NOTE_FORMER];
@@ -145,7 +145,7 @@ static void daemon_notes_again(struct daemon *daemon)
     }
 }
 
-/* Appends what is not written yet; with the daemon's lock. */
+/* Appends which files are not written yet; with the daemon's lock. */
 static void daemon_notes_tell(const struct daemon *daemon, char *text, size_t size)
 {
     size_t length = strlen(text);
@@ -156,7 +156,7 @@ static void daemon_notes_tell(const struct daemon *daemon, char *text, size_t si
                                        strerror(daemon->notes[i].why));
 }
 
-/* Those by which others find it. */
+/* Removes the files by which clients find the daemon. */
 static void daemon_notes_remove(const struct daemon *daemon)
 {
     char path[PATH_MAX];
@@ -167,14 +167,15 @@ static void daemon_notes_remove(const struct daemon *daemon)
     }
 }
 
-/* Whether a daemon has room for what it writes: a full disk loses log lines, results of jobs and data long
- * before anybody looks, so /health tells it. */
+/* Whether a daemon's disks have room: a full disk loses log lines, results of jobs and data unnoticed, so
+ * /health reports it. */
 
-/* A disk with less than this, and less than a hundredth of it, is full. */
+/* A disk with less free space than both of these counts as full. */
 #define LEAST_BYTES (1024.0 * 1024.0)
 #define LEAST_SHARE 0.01
 
-/* Appends to the text when the folder's disk is full. A folder that cannot be looked at is no full disk. */
+/* Appends to the text when the folder's disk is full. If its free space cannot be read, it does not count
+ * as full. */
 static bool tell_full(const char *key, const char *folder, char *text, size_t size)
 {
     struct statvfs disk;
@@ -205,7 +206,7 @@ static bool tell_log(const char *file, char *text, size_t size)
 }
 
 /* Appends which of the daemon's folders (state_dir, that of its log) are on a full disk. Returns whether
- * there is one. Takes no lock. */
+ * any is. Takes no lock. */
 static bool daemon_disks_tell(const struct settings_node *settings, char *text, size_t size)
 {
     bool full = settings->state_dir && tell_full("state_dir", settings->state_dir, text, size);
@@ -214,11 +215,11 @@ static bool daemon_disks_tell(const struct settings_node *settings, char *text, 
     return full;
 }
 
-/* A daemon reads its file again: what of it counts at once, and what when it is started again. */
+/* Reads the daemon's file again: some keys apply at once, others after a restart. */
 
 #define PENDING_TEXT 600
 
-/* Of the file that it reads: "espalier-sed" one of kind "sed". */
+/* Returns the kind of file that the program reads: "espalier-sed" reads one of kind "sed". */
 static enum settings_kind daemon_kind(const struct daemon_arguments *arguments)
 {
     const char *dash = strrchr(arguments->program, '-'), *word = dash ? dash + 1 : arguments->program;
@@ -241,7 +242,7 @@ static void release(union settings_any *settings)
     free(settings);
 }
 
-/* NULL with the error. */
+/* Reads the file; NULL with the error. */
 static union settings_any *read_file(const struct daemon *daemon, struct esp_error *error)
 {
     union settings_any *settings = calloc(1, sizeof *settings);
@@ -254,7 +255,8 @@ static union settings_any *read_file(const struct daemon *daemon, struct esp_err
     return NULL;
 }
 
-/* As it is in the file: what the daemon uses may have been completed by what it found elsewhere. */
+/* Keeps the settings as they are in the file, because the daemon may have completed its own copy from
+ * other sources. */
 static void daemon_note_begun(struct daemon *daemon)
 {
     struct esp_error unread;
@@ -267,7 +269,7 @@ static void daemon_forget_read(struct daemon *daemon)
     release(daemon->now);
 }
 
-/* What is wrong with the file is logged; the daemon goes on as it was. */
+/* Reads the file and logs errors; the daemon then continues with the old settings. */
 static void daemon_read_again(struct daemon *daemon, daemon_reloader *reload, void *arg)
 {
     const enum settings_kind kind = daemon_kind(daemon->arguments);
@@ -293,14 +295,14 @@ static void daemon_read_again(struct daemon *daemon, daemon_reloader *reload, vo
     notify_systemd("READY=1");
 }
 
-/* As the `espalier` command has them: its manual page tells what they mean. */
+/* Exit codes of the `espalier` command, whose manual page explains them. */
 enum { EXIT_FAILED = 1, EXIT_INPUT = 4 };
 
-/* Where the process that was started waits for one byte, its exit code; -1: nobody waits. Not in the struct:
- * a failure must reach it also when there is no struct (any more). */
+/* Pipe to the started process, which waits for its exit code in one byte; -1: no process waits. Not in the
+ * struct, because a failure must reach it even when there is no struct. */
 static int waiting = -1;
 
-/* Lets the process go that was started and waits, if one does: with this exit code. */
+/* Sends the exit code to the started process, if it waits. */
 static void daemon_tell_starter(int exit_code)
 {
     unsigned char code = (unsigned char)exit_code;
@@ -330,7 +332,7 @@ int daemon_failed(const struct daemon_arguments *arguments, const struct esp_err
 
 /* ---- background ---- */
 
-/* The process that was started: waits for the exit code, or for the end of the daemon. */
+/* Runs in the started process: waits for the exit code, or for the end of the daemon. */
 static _Noreturn void wait_for_daemon(int fd, pid_t daemon)
 {
     unsigned char code;
@@ -340,7 +342,7 @@ static _Noreturn void wait_for_daemon(int fd, pid_t daemon)
         ;
     if (n == 1)
         _exit(code);
-    /* It ended without a word: killed, or a crash. */
+    /* The daemon ended without sending a code: killed, or crashed. */
     while (waitpid(daemon, &status, 0) < 0 && errno == EINTR)
         ;
     _exit(1);
@@ -365,7 +367,7 @@ static enum esp_status go_to_background(struct esp_error *error)
     }
     close(ends[0]);
     waiting = ends[1];
-    setsid(); /* no terminal sends signals here any more */
+    setsid(); /* no terminal sends signals to the daemon any more */
     return ESP_OK;
 }
 
@@ -377,11 +379,12 @@ static enum esp_status daemon_open_log(const struct settings_node *settings, int
     return log_open(&options, error);
 }
 
-/* Connections and segments are descriptors; shells hand out 1024 of them, which is one busy afternoon. */
+/* Connections and segments are descriptors; the usual limit of 1024 is too low. */
 static void raise_descriptor_limit(void)
 {
     struct rlimit limit;
-    const rlim_t enough = 65536; /* and not "infinity": programs we start may walk through them all */
+    const rlim_t enough =
+        65536; /* not "infinity": programs started by the daemon may loop over all descriptors */
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= enough)
         return;
     limit.rlim_cur = limit.rlim_max < enough ? limit.rlim_max : enough;
@@ -435,10 +438,10 @@ enum esp_status daemon_start(const struct daemon_arguments *arguments, const str
     daemon_note_begun(new);
     pthread_sigmask(SIG_BLOCK, &new->signals, NULL);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a file beyond "ulimit -f" is an error of write(2), as on a full disk */
+    signal(SIGXFSZ, SIG_IGN); /* a file beyond "ulimit -f" is then an error of write(2), like a full disk */
     raise_descriptor_limit();
     log_limits();
-    /* Few arenas share what is free; see return_memory(). */
+    /* With few arenas, freed memory is reused; see return_memory(). */
     mallopt(M_ARENA_MAX, 4);
     *daemon = new;
     return ESP_OK;
@@ -449,8 +452,7 @@ enum esp_status daemon_start(const struct daemon_arguments *arguments, const str
 #define TRIM_S      2
 #define TRIM_WORK_S 0.05
 
-/* A moment in which many sessions are open leaves free memory behind in pieces. After some work it goes back
- * to the system. */
+/* A peak of open sessions leaves fragmented free memory. After some work it is returned to the system. */
 static void return_memory(double *worked_s)
 {
     struct timespec worked;
@@ -464,7 +466,8 @@ static void return_memory(double *worked_s)
 
 /* ---- waiting for the end ---- */
 
-/* Its node still answers: a lock that nobody gives back would keep us here, and systemd would notice. */
+/* Checks that the node still answers: if its lock is never released, this blocks, and systemd's watchdog
+ * notices. */
 static void show_life(struct daemon *daemon)
 {
     char detail[DAEMON_HEALTH], lines[DAEMON_HEALTH + 40];
@@ -482,7 +485,7 @@ static void end_wait(struct daemon *daemon, int number)
                                   : "SIGUSR2",
                daemon_again.wanted ? ", to start again" : "");
     if (daemon_again.wanted)
-        notify_reloading(); /* systemd would see to it that what stops stays away */
+        notify_reloading(); /* systemd restarts a daemon that stops without a request */
     else
         notify_systemd("STOPPING=1");
     daemon_lock_ending(daemon->settings->name);
@@ -494,7 +497,8 @@ bool daemon_runs_again(void)
     return daemon_again.wanted;
 }
 
-/* What ends and cannot begin again serves nobody: what is wrong with its files is logged, and it goes on. */
+/* Whether the daemon may end for a restart: if its files would not let it start again, the errors are
+ * logged and it continues. */
 static bool may_end(const struct daemon *daemon, int number)
 {
     struct esp_error error;
@@ -505,8 +509,8 @@ static bool may_end(const struct daemon *daemon, int number)
     return false;
 }
 
-/* daemon.c: of the signals that end it; logs it, or why it goes on all the same. Nobody looks at the node
- * then. */
+/* Handles a signal that ends the daemon; logs it, or why the daemon continues. The HTTP port does not use
+ * the node then. */
 static bool daemon_ends_on(struct daemon *daemon, int number)
 {
     const bool ends = (number == SIGTERM || number == SIGINT || number == SIGUSR2) && may_end(daemon, number);
@@ -547,7 +551,7 @@ void daemon_stop(struct daemon *daemon)
     http_close(daemon->http);
     if (!daemon_again.wanted)
         daemon_notes_remove(daemon);
-    if (daemon->was_ready) /* else it never ran: the log's last line is why */
+    if (daemon->was_ready) /* otherwise it never ran, and the log's last line says why */
         log_notice("stopped");
     log_close();
     daemon_unlock();
@@ -560,7 +564,7 @@ uint64_t daemon_incarnation(void)
 {
     uint64_t number = 0;
     if (random_bytes(&number, sizeof number, NULL) != ESP_OK || number == 0) {
-        /* Not secret, only different from the last start. */
+        /* Need not be secret, only different from the last start. */
         struct timespec now;
         clock_gettime(CLOCK_REALTIME, &now);
         number = (uint64_t)now.tv_sec * 1000000007u ^ (uint64_t)now.tv_nsec ^ (uint64_t)getpid() << 40;
@@ -568,10 +572,10 @@ uint64_t daemon_incarnation(void)
     return number ? number : 1;
 }
 
-/* A daemon whose node is there: who looks at it, and who is told that it is ready. */
+/* A daemon whose node exists: the HTTP port, and the report that it is ready. */
 
-/* The node is about to go: nobody may look at it from now on.
- * ---- what is to be seen of it ---- */
+/* Closes the HTTP port's access to the node, which is about to be freed.
+ * ---- health and metrics ---- */
 static void daemon_look_away(struct daemon *daemon)
 {
     pthread_mutex_lock(&daemon->lock);
@@ -624,8 +628,8 @@ static void daemon_metrics_page(void *self, struct metrics *metrics)
 
 /* ---- ready ---- */
 
-/* A daemon in the background holds no terminal and no pipe of whoever started it, except standard error when
- * that is its log. */
+/* A daemon in the background keeps no terminal and no pipe of its caller, except standard error when that
+ * is its log. */
 static void let_go_of_streams(const struct settings_node *settings)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -638,7 +642,7 @@ static void let_go_of_streams(const struct settings_node *settings)
     close(null);
 }
 
-/* daemon.c: whoever started it goes on, and it holds none of their streams. */
+/* Lets the started process exit, and closes the caller's streams. */
 static void daemon_let_go(struct daemon *daemon)
 {
     if (!daemon->arguments->foreground)
@@ -664,7 +668,7 @@ enum esp_status daemon_watch(struct daemon *daemon, const struct daemon_node *no
     return status;
 }
 
-/* So long a start waits for a parent: they may come in any order. */
+/* How long a start waits for a parent: nodes may be started in any order. */
 #define SETTLE_MS      3000
 #define SETTLE_STEP_MS 5
 
@@ -675,7 +679,8 @@ static bool is_to_stop(void)
     return sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT) || sigismember(&pending, SIGUSR2);
 }
 
-/* Who starts a server and then a client must not hear that nobody solves its problems. */
+/* Waits until the parents know the node: a user who starts a server and then a client must not get
+ * "unknown problem". */
 static void wait_for_those_above(struct daemon *daemon)
 {
     const struct daemon_node *node = &daemon->node;
@@ -723,27 +728,29 @@ enum esp_status daemon_ready(struct daemon *daemon, const char *address, struct 
     return ESP_OK;
 }
 
-/* SIGUSR2: the program runs again as the same process, at the same addresses. */
+/* SIGUSR2: the program runs again in the same process, at the same addresses. */
 
 struct daemon_again daemon_again;
 
 #define AGAIN_LISTEN "ESPALIER_AGAIN_LISTEN"
 #define AGAIN_HTTP   "ESPALIER_AGAIN_HTTP"
 
-/* The same host, and the file leaves the port open. */
+/* Whether the old address is kept: it has the same host, and the file leaves the port open. */
 static bool is_kept(const char *wanted, const char *before)
 {
     const char *port = strrchr(wanted, ':');
     return port && strcmp(port, ":0") == 0 && strncmp(wanted, before, (size_t)(port - wanted) + 1) == 0;
 }
 
-/* All addresses of this machine, and the file leaves the port open: it was told with the machine's name. */
+/* Whether the file names all addresses of this machine and leaves the port open: other nodes were given
+ * the machine's name. */
 static bool is_any(const char *wanted)
 {
     return strcmp(wanted, "*:0") == 0 || strcmp(wanted, "0.0.0.0:0") == 0 || strcmp(wanted, "[::]:0") == 0;
 }
 
-/* `elsewhere`: others were told another host than the one of the address. */
+/* Takes the address of the previous run. `elsewhere`: other nodes were given another host than that of the
+ * address. */
 static void take_address(const char *variable, char **address, bool elsewhere, struct arena *arena)
 {
     const char *before = getenv(variable);
@@ -766,7 +773,7 @@ void daemon_take_addresses(struct settings_node *settings, struct arena *arena)
     take_address(AGAIN_HTTP, &settings->http, false, arena);
 }
 
-/* What is installed at this program's path now: a newer release, perhaps. */
+/* Returns the program that is installed at this program's path now, which may be a newer release. */
 static bool own_path(char *path, size_t size)
 {
     static const char replaced[] = " (deleted)";
@@ -789,7 +796,8 @@ int daemon_end(char **argv, int exit_code)
         fprintf(stderr, "%s: cannot run again: it does not find its own file\n", argv[0]);
         return 1;
     }
-    /* It stands where it is to stand: in the background, if it went there. The file is the last operand. */
+    /* Make paths absolute, because the program in the background has another current folder. The file is
+     * the last operand. */
     for (int i = 1; argv[i]; i++)
         if (argv[i][0] != '-')
             arguments[2] = argv[i];
@@ -801,7 +809,7 @@ int daemon_end(char **argv, int exit_code)
     return 1;
 }
 
-/* The command line of a daemon. */
+/* Parses the command line of a daemon. */
 
 static void print_usage(const struct daemon_arguments *arguments, FILE *file)
 {
@@ -816,7 +824,7 @@ static void print_usage(const struct daemon_arguments *arguments, FILE *file)
             arguments->program, arguments->text, arguments->path);
 }
 
-/* As the `espalier` command has them: its manual page tells what they mean. */
+/* Exit codes of the `espalier` command, whose manual page explains them. */
 enum { EXIT_USAGE = 2 };
 
 bool daemon_parse_arguments(int argc, char **argv, struct daemon_arguments *arguments, int *exit_code)
@@ -840,7 +848,7 @@ bool daemon_parse_arguments(int argc, char **argv, struct daemon_arguments *argu
         case 'V':
             printf("%s (Espalier) %s\n", arguments->program, PACKAGE_VERSION);
             return false;
-        default: /* getopt_long() has said what is wrong */
+        default: /* getopt_long() has printed the error */
             fprintf(stderr, "Try '%s --help'.\n", arguments->program);
             *exit_code = EXIT_USAGE;
             return false;
@@ -856,18 +864,18 @@ bool daemon_parse_arguments(int argc, char **argv, struct daemon_arguments *argu
     return true;
 }
 
-/* A daemon whose node cannot be made yet, as something that it needs is not there: it waits, and says so. */
+/* Waits, with a message, for something outside without which the node cannot be created. */
 
-/* The first look follows soon, as what is needed may be starting as well; then they come less and less often.
- */
+/* The first check comes soon, because the missing thing may be starting as well; then the checks become
+ * less frequent. */
 #define FIRST_PAUSE_NS (NS_PER_S / 2)
 
-/* So long whoever started the daemon is kept waiting, as by a node that finds no parent. */
+/* How long the caller of the daemon is kept waiting, as for a node that finds no parent. */
 #define STARTER_NS (3 * NS_PER_S)
 
 struct awaiting {
     const struct daemon_need *need;
-    pthread_mutex_t lock; /* of `why`, which the HTTP port's thread reads */
+    pthread_mutex_t lock; /* guards `why`, which the HTTP port's thread reads */
     char why[400];
 };
 
@@ -883,16 +891,16 @@ static bool health(void *self, char *text, size_t size)
 static void metrics(void *self, struct metrics *page)
 {
     (void)self;
-    (void)page; /* what every process has */
+    (void)page; /* metrics of the process only */
 }
 
-/* What will be no better for waiting. */
+/* Whether waiting cannot help with that error. */
 static bool is_final(enum esp_status status)
 {
     return status == ESP_OK || status == ESP_CONFIG || status == ESP_NO_MEMORY;
 }
 
-/* The log has each reason once. */
+/* Logs each reason once. */
 static void take_reason(struct awaiting *awaiting, const struct esp_error *error)
 {
     char why[sizeof awaiting->why];
@@ -905,7 +913,7 @@ static void take_reason(struct awaiting *awaiting, const struct esp_error *error
         log_warning("waits for %s: %s; it goes on trying", awaiting->need->what, why);
 }
 
-/* Whoever started it hears that it runs, and why it does nothing yet. */
+/* Tells the caller that the daemon runs, and what it waits for. */
 static void let_starter_go(struct daemon *daemon, const struct awaiting *awaiting)
 {
     if (log_is_file() && daemon_has_starter())
@@ -921,7 +929,7 @@ static int64_t shorter(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* True: a signal says that it is to end. */
+/* Waits; true: a signal ends the daemon. */
 static bool pause_for(struct daemon *daemon, int64_t ns)
 {
     const struct timespec pause = {.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
@@ -933,7 +941,7 @@ static bool pause_for(struct daemon *daemon, int64_t ns)
     return number > 0 && daemon_ends_on(daemon, number);
 }
 
-/* Looks until it is found, or never will be, or a signal ends the daemon. */
+/* Checks until it is found, or cannot be found any more, or a signal ends the daemon. */
 static enum esp_status look_again(struct daemon *daemon, struct awaiting *awaiting, bool *ends,
                                   struct esp_error *error)
 {
@@ -977,7 +985,7 @@ enum esp_status daemon_await(struct daemon *daemon, const struct daemon_need *ne
     daemon_look_away(daemon);
     if (status == ESP_OK && !*ends) {
         log_notice("%s is there", need->what);
-        http_close(daemon->http); /* it begins anew with the node */
+        http_close(daemon->http); /* it is opened again with the node */
         daemon->http = NULL;
     }
     pthread_mutex_destroy(&awaiting.lock);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One daemon for a state folder, and for an address file: a second one of the same file would write what the
- * first one keeps, and at its end remove what the first one is found by.
+ * Allows one daemon per state folder and per address file: a second one with the same file would overwrite
+ * the first one's state, and at its end remove the first one's address.
  *
- * The locks are the kernel's, of this process alone: they end with it, however it ends, and workers that
- * outlive it for a moment have none. What is in the file is for people, and tells that its daemon is ending.
- */
+ * The locks are the kernel's and belong to this process: they end with it, however it ends, and workers
+ * that outlive it briefly do not hold them. The file's text is for people, and says when its daemon is
+ * ending. */
 #include "services/daemon_internal.h"
 #include "util/clock.h"
 
@@ -22,10 +22,10 @@
 #define SUFFIX    ".lock"
 #define ENDING    "ending"
 #define STEP_MS   20
-#define DYING_MS  1000  /* for one that was killed: its memory goes first */
-#define ENDING_MS 10000 /* for one that was told to end, and has sessions */
+#define DYING_MS  1000  /* wait for a killed daemon, whose memory is freed first */
+#define ENDING_MS 10000 /* wait for a daemon that is ending and has sessions */
 
-/* Not in the struct: a failure must let go of them also when there is no struct (any more). */
+/* Not in the struct, because a failure must release them even when there is no struct. */
 static struct held {
     int fd; /* 0: not held */
     char path[PATH_MAX];
@@ -39,13 +39,14 @@ static bool is_locked(int fd, bool set, pid_t *holder)
     if (set && fcntl(fd, F_SETLK, &lock) == 0)
         return false;
     if (set && errno != EACCES && errno != EAGAIN)
-        return false; /* a file system without locks */
+        return false; /* the file system does not support locks */
     lock = (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
     *holder = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? lock.l_pid : 0;
     return true;
 }
 
-/* Who ends removes the file: a lock on one that has been removed keeps nobody out. */
+/* Whether the descriptor is still the file at the path: a daemon that ends removes the file, and a lock on
+ * a removed file protects nothing. */
 static bool is_that_file(int fd, const char *path)
 {
     struct stat here, there;
@@ -64,7 +65,7 @@ static void say(int fd, const char *what, const char *name)
     char text[300];
     const int n = snprintf(text, sizeof text, "%s %ld %s\n", what, (long)getpid(), name);
     if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)n, 0) != n)
-        return; /* a full disk: the lock is what counts */
+        return; /* a full disk: only the lock matters */
 }
 
 enum outcome { HELD, AGAIN, TAKEN };
@@ -73,7 +74,7 @@ static enum outcome try(const char *path, const char *name, int *fd, bool *endin
 {
     *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (*fd < 0)
-        return HELD; /* what cannot be written down is not written over either: the caller looks at *fd */
+        return HELD; /* without a lock, nothing is overwritten either: the caller checks *fd */
     *ending = is_ending(*fd);
     const bool taken = is_locked(*fd, true, holder);
     if (!taken && is_that_file(*fd, path)) {
@@ -84,7 +85,7 @@ static enum outcome try(const char *path, const char *name, int *fd, bool *endin
     return taken ? TAKEN : AGAIN;
 }
 
-/* `what` is the key of the configuration file, and `thing` its value. */
+/* `what` is the key in the configuration file, and `thing` its value. */
 static enum esp_status lock(struct held *held, const char *what, const char *thing, const char *name,
                             struct esp_error *error)
 {
@@ -112,8 +113,8 @@ static enum esp_status lock(struct held *held, const char *what, const char *thi
     }
 }
 
-/* systemd-tmpfiles leaves locked folders of /tmp alone, where files are old that nobody reads: `espalier up`
- * without XDG_RUNTIME_DIR has its files there. The lock goes with this process. */
+/* systemd-tmpfiles removes old files from /tmp, except in locked folders: `espalier up` without
+ * XDG_RUNTIME_DIR has its files there. The lock ends with this process. */
 static void hold_folder(const char *file)
 {
     char folder[PATH_MAX];
@@ -152,7 +153,7 @@ enum esp_status daemon_lock(const struct settings_node *settings, struct esp_err
 {
     enum esp_status status = ESP_OK;
     if (settings->state_dir) {
-        mkdir(settings->state_dir, 0700); /* where it cannot be, opening says so */
+        mkdir(settings->state_dir, 0700); /* on failure, opening the lock reports the error */
         status = lock_state(settings, error);
     }
     if (status == ESP_OK && settings->address_file &&

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether the daemon's state_dir is there. What a daemon keeps for its next start would be lost without a
- * word where another program has removed the folder.
- */
+ * Checks that the daemon's state_dir exists. If another program removed the folder, the state for the
+ * daemon's next start would be lost unnoticed. */
 #include "config.h"
 #include "services/daemon_internal.h"
 #include "util/folders.h"

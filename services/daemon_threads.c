@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether the daemon can start threads. Each connection needs one: at a limit of processes and threads,
- * clients wait for a thread, and no other part of the daemon notices that.
- */
+ * Checks that the daemon can start threads. Each connection needs one: at a limit of processes and
+ * threads, clients wait for a thread, and no other part of the daemon notices that. */
 #include "config.h"
 #include "services/daemon_internal.h"
 #include "util/process_limits.h"

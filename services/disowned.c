@@ -24,7 +24,7 @@ struct entry {
 struct disowned {
     char *folder;
     struct entry *entries;
-    bool unwritten; /* the file lacks some of them */
+    bool unwritten; /* the file does not have all of them */
 };
 
 static void drop(struct disowned *disowned, struct entry *entry)
@@ -48,8 +48,8 @@ static void drop_old(struct disowned *disowned, int64_t now_s)
         drop(disowned, disowned->entries);
 }
 
-/* Which one is to go for one more of that owner, so that nobody can push out what others gave up. NULL: there
- * is room. */
+/* Returns the entry to drop for one more of that owner, so that an owner displaces only his own entries.
+ * NULL: there is room. */
 static struct entry *in_the_way(const struct disowned *disowned, const char *owner)
 {
     struct entry *oldest = disowned->entries;
@@ -241,7 +241,7 @@ size_t disowned_count(const struct disowned *disowned)
     return HASH_COUNT(disowned->entries);
 }
 
-/* ---- what another one knows ---- */
+/* ---- exchange with other master agents ---- */
 
 uint64_t disowned_sum(struct disowned *disowned, int64_t now_s)
 {
@@ -276,7 +276,7 @@ struct item {
     int64_t since_s;
 };
 
-/* The next one, from *at on, which moves behind it. False: there is none, or it makes no sense. */
+/* Reads the next item at *at, and moves *at past it. False at the end, or when the value is malformed. */
 static bool next_item(const struct extension *list, uint32_t *at, struct item *item)
 {
     if (list->length - *at <= sizeof item->since_s)

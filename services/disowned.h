@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Data that their owners have given up while servers that may have them could not be reached: what a master
- * agent remembers of that, so that those servers hear of it when they are back. In its state folder the file
- * "given-up" has them, which is replaced as a whole.
- */
+ * Lists data that their owners have deleted while servers that may have them were unreachable. A master
+ * agent remembers them, so that those servers learn of it when they are back. They are saved in the file
+ * "given-up" in its state folder, which is replaced as a whole. */
 #ifndef SERVICES_DISOWNED_H
 #define SERVICES_DISOWNED_H
 
@@ -14,42 +13,42 @@
 
 struct disowned;
 
-/* Reads the file in the folder; none, or `folder` NULL: nothing was given up, and with NULL nothing is
- * written. `now_s`: since 1970, here and below. ESP_CONFIG: the file is of another version, or malformed
+/* Reads the file in the folder; without a file the list is empty; `folder` NULL: nothing is saved.
+ * `now_s`: seconds since 1970, here and below. ESP_CONFIG: the file is of another version, or malformed
  * (file and line); ESP_SYSTEM, ESP_NO_MEMORY. */
 enum esp_status disowned_load(const char *folder, int64_t now_s, struct disowned **disowned,
                               struct esp_error *error);
-/* NULL is nothing to do. */
+/* NULL is ignored. */
 void disowned_destroy(struct disowned *disowned);
 
-/* The datum was given up by that owner ("": who has no certificate), and is in the file when it returns.
- * What is older than DISOWNED_KEPT_S is forgotten; beyond DISOWNED_MOST the owner's oldest goes, and the
- * oldest of all where he has none. ESP_INVALID: a name that is too long, or has control characters;
- * ESP_NO_MEMORY, ESP_SYSTEM: then it is as it was. */
+/* Notes that the owner ("": without a certificate) deleted the datum, and has saved that when it returns.
+ * Entries older than DISOWNED_KEPT_S are dropped; beyond DISOWNED_MOST the owner's oldest is dropped, or
+ * the oldest of all if the owner has none. ESP_INVALID: a name that is too long, or has control
+ * characters; ESP_NO_MEMORY, ESP_SYSTEM: then nothing has changed. */
 enum esp_status disowned_note(struct disowned *disowned, const struct datum_id *id, const char *owner,
                               int64_t now_s, struct esp_error *error);
 
 struct disowned_datum {
     struct datum_id id;
-    const char *owner; /* of both until the next one is noted */
+    const char *owner; /* both are valid until the next one is noted */
 };
 
-/* ---- what another master agent knows ---- */
+/* ---- exchange with other master agents ---- */
 
-/* The same of two that know the same, 0 of none. What is old is forgotten first. */
+/* Returns a checksum of the list: equal for equal lists, 0 if empty. Drops old entries first. */
 uint64_t disowned_sum(struct disowned *disowned, int64_t now_s);
-/* All of it, as EXTENSION_GIVEN_UP_LIST, in `arena`. False without memory. */
+/* Packs the whole list as EXTENSION_GIVEN_UP_LIST, in `arena`. False without memory. */
 bool disowned_list(const struct disowned *disowned, struct arena *arena, struct extension *list);
-/* Notes what the list has, with the time at which it was given up there, and is not known here; `news` is
- * told of each, and notes none. What is old, makes no sense, or came before all that fills the place of its
- * owner is left out. ESP_SYSTEM: it is noted, but not in the file. */
+/* Adds entries of the list that are not known here, with the time at which they were given up there; calls
+ * `news` for each, which must not note any. Skips entries that are old, malformed, or older than all
+ * entries of an owner whose room is full. ESP_SYSTEM: noted, but not saved. */
 enum esp_status disowned_take(struct disowned *disowned, const struct extension *list, int64_t now_s,
                               void (*news)(void *arg, const struct disowned_datum *datum), void *arg,
                               struct esp_error *error);
 
 /* Whether the datum was given up. */
 bool disowned_find(const struct disowned *disowned, struct datum_key key, struct disowned_datum *found);
-/* All of them, the oldest first. `visit` notes none. */
+/* Visits all entries, the oldest first. `visit` must not note any. */
 void disowned_each(const struct disowned *disowned,
                    void (*visit)(void *arg, const struct disowned_datum *datum), void *arg);
 size_t disowned_count(const struct disowned *disowned);

@@ -29,7 +29,7 @@ enum esp_status duty_init(struct duty *duty, const struct duty_options *options,
         return error_no_memory(error, "the name of a folder");
     enum esp_status status = place_load(duty->state_dir, options->name, &duty->place, error);
     if (status == ESP_OK && !duty->place.is_written)
-        duty_keep(duty); /* whose folder it is, before anything else is in it */
+        duty_keep(duty); /* claims the folder before other files are written into it */
     place_heed_file(&duty->place, options->file_parent);
     return status;
 }
@@ -72,7 +72,7 @@ enum esp_status duty_permits(const struct duty *duty, const struct envelope *env
     const struct config_strings *known = duty->options.administrators;
     if (!envelope->identity || !*envelope->identity || strcmp(verb, "weather") == 0 ||
         strcmp(verb, "ranks") == 0 || strcmp(verb, "implementations") == 0)
-        return ESP_OK; /* without TLS everybody may do everything */
+        return ESP_OK; /* without TLS all clients may do everything */
     for (size_t i = 0; known && i < known->n; i++)
         if (strcmp(known->items[i], envelope->identity) == 0)
             return ESP_OK;
@@ -89,8 +89,8 @@ void duty_signal(void *arg, enum duty_control what)
     kill(getpid(), signals[what]);
 }
 
-/* What came of an order: `text` when it is done, else `error`. Then nobody waits there any more; when nobody
- * does, this does nothing.
+/* Sends the outcome of an order: `text` when it succeeded, else `error`. Clears the asker; ignored when
+ * none waits.
  * ---- answers ---- */
 static void duty_answer(struct duty *duty, struct duty_asker *asker, enum esp_status status, const char *text,
                         const struct esp_error *error)
@@ -113,13 +113,13 @@ static void duty_answer(struct duty *duty, struct duty_asker *asker, enum esp_st
     *asker = (struct duty_asker){0};
 }
 
-/* ---- what is done at once ---- */
+/* ---- immediate orders ---- */
 
 static const char *const temporary = "until it is started again (it has no state_dir)";
 
 #define WRITE_AGAIN_NS (2 * NS_PER_S)
 
-/* Returns the same of what was written before. */
+/* Returns how long the changes saved last time are valid. */
 static const char *duty_kept(struct duty *duty)
 {
     if (!duty->state_dir)
@@ -131,9 +131,9 @@ static const char *duty_kept(struct duty *duty)
     return duty->lasting;
 }
 
-/* Writes down what was changed, and returns how long that lasts: "" for ever. Where it cannot be written (a
- * full disk), it counts until the node is started again: the log says so, and it is tried again. The text
- * lives until the next call. */
+/* Saves the changes, and returns how long they are valid: "" for ever. If they cannot be saved (a full
+ * disk), they are valid until the node is restarted: this is logged and tried again. The text lives until
+ * the next call. */
 static const char *duty_keep(struct duty *duty)
 {
     const bool known = duty->unwritten.status != ESP_OK;
@@ -152,7 +152,7 @@ static const char *duty_keep(struct duty *duty)
     return duty_kept(duty);
 }
 
-/* Tries it, where it is time. */
+/* Tries to save again, when it is time. */
 static void duty_write_again(struct duty *duty)
 {
     if (duty->write_ns && clock_now_ns(duty->options.membership.clock) >= duty->write_ns)
@@ -178,7 +178,7 @@ static enum esp_status drain(struct duty *duty, bool on, const char **text, stru
     return ESP_OK;
 }
 
-/* Whether `what` can be done to the process from here. */
+/* Whether the process can be controlled from here. */
 static enum esp_status check_control(const struct duty *duty, struct esp_error *error)
 {
     if (duty->options.control)
@@ -195,14 +195,14 @@ static enum esp_status control(struct duty *duty, enum duty_control what, struct
     return status;
 }
 
-/* The fault of its files, whatever it is. */
+/* Rewrites any error about its files. */
 static enum esp_status stays(const struct duty *duty, struct esp_error *error)
 {
     error_prefix(error, "\"%s\" stays as it was", duty->options.name);
     return error->status = ESP_CONFIG;
 }
 
-/* Before anything is stopped: a node that ends and cannot begin again serves nobody. */
+/* Checks the files before anything is stopped, because a node that ends and cannot start again is lost. */
 static enum esp_status check_files(const struct duty *duty, struct esp_error *error)
 {
     enum esp_status status = check_control(duty, error);
@@ -213,8 +213,8 @@ static enum esp_status check_files(const struct duty *duty, struct esp_error *er
     return status == ESP_OK ? ESP_OK : stays(duty, error);
 }
 
-/* Takes no new sessions until it is started again, or, if it `retires`, stopped for good: nothing is kept,
- * and whoever wanted it may die. */
+/* Accepts no new sessions until the restart, or, if it `retires`, until it is stopped for good. Not saved,
+ * and limited in time, because the command that asked for it may die. */
 static enum esp_status drain_briefly(struct duty *duty, bool retires, const char **text,
                                      struct esp_error *error)
 {
@@ -231,7 +231,7 @@ static enum esp_status drain_briefly(struct duty *duty, bool retires, const char
     return ESP_OK;
 }
 
-/* Takes sessions again when nobody has said for a while that it is to start again. */
+/* Accepts sessions again when no command has repeated the order for a while. */
 static void duty_end_brief(struct duty *duty)
 {
     if (duty->brief_until_ns == 0 || clock_now_ns(duty->options.membership.clock) < duty->brief_until_ns)
@@ -240,8 +240,8 @@ static void duty_end_brief(struct duty *duty)
     duty->ops->drain(duty->options.self, duty->place.draining);
     if (!duty->place.draining)
         duty->ops->told(duty->options.self, "undrain", ESP_OK,
-                        duty->retires ? "whoever wanted it to end says nothing any more"
-                                      : "whoever wanted it to start again says nothing any more");
+                        duty->retires ? "the command that ordered it to end is silent"
+                                      : "the command that ordered the restart is silent");
 }
 
 bool duty_is_back_soon(const struct duty *duty)
@@ -261,7 +261,7 @@ static enum esp_status reload(struct duty *duty, struct esp_error *error)
     return status == ESP_OK && duty->options.reports ? ESP_PENDING : status;
 }
 
-/* Whether that may be: what is not read well, or is being read already, is not read now. */
+/* Checks whether a reload is allowed: the files must be valid, and not being read already. */
 static enum esp_status check_reload(const struct duty *duty, struct esp_error *error)
 {
     enum esp_status status = check_files(duty, error);
@@ -293,7 +293,7 @@ static enum esp_status losses(const struct duty *duty, const char *const *words,
     return duty->ops->losses ? duty->ops->losses(duty->options.self, end, kept, error) : ESP_OK;
 }
 
-/* Whether the process may end: it is not asked what would be lost where that is meant. */
+/* Checks whether the process may end: data that would be lost are not checked if the order says so. */
 static enum esp_status check_end(const struct duty *duty, bool again, const char *const *words, size_t n,
                                  struct esp_error *error)
 {
@@ -308,7 +308,7 @@ static bool is_end(const char *verb)
     return strcmp(verb, "stop") == 0 || strcmp(verb, "restart") == 0;
 }
 
-/* Those that are not so already. False without memory. */
+/* Keeps the problems whose state would change. False without memory. */
 static bool note_switched(struct duty *duty, const char *const *problems, size_t n, bool disabled)
 {
     duty->enabled = !disabled;
@@ -334,7 +334,7 @@ static enum esp_status switch_noted(struct duty *duty, bool disabled, const char
     return status;
 }
 
-/* What was to be disabled or enabled is as it was. */
+/* Restores the state of the problems after a failure. */
 static void switch_back(struct duty *duty)
 {
     struct esp_error error = {0};
@@ -344,7 +344,7 @@ static void switch_back(struct duty *duty)
     forget_switched(duty);
 }
 
-/* ESP_PENDING: answered when it is so. */
+/* ESP_PENDING: answered when it is done. */
 static enum esp_status disable(struct duty *duty, const char *const *problems, size_t n, bool disabled,
                                const char **text, struct esp_error *error)
 {
@@ -409,7 +409,7 @@ static enum esp_status execute(struct duty *duty, const char *verb, const char *
         const enum esp_status status = check_reload(duty, error);
         return status == ESP_OK ? reload(duty, error) : status;
     }
-    if (is_end(verb)) /* done when the answer is on its way */
+    if (is_end(verb)) /* done when the answer has been sent */
         return check_end(duty, *verb == 'r', words, n, error);
     if (strcmp(verb, "losses") == 0)
         return losses(duty, words, n, error);
@@ -502,16 +502,16 @@ void duty_reloaded(struct duty *duty, enum esp_status status, const struct esp_e
     duty_answer(duty, &duty->reloader, status, text, &why);
 }
 
-/* Whom a node is below: the moves that administrators order, and the return to the preferred parent. */
+/* The node's parents: moves that administrators order, and the return to the preferred parent. */
 
 #define MOVE_MS 3000 /* how long a new parent may take to answer */
 
-/* How often a node looks whether its preferred parent is back: doubling, so that one that never comes back
- * costs little. */
+/* Interval at which a node checks whether its preferred parent is back: doubling, so that a parent that
+ * never comes back costs little. */
 #define RETURN_FIRST_NS (5 * NS_PER_S)
 #define RETURN_MOST_NS  (60 * NS_PER_S)
 
-/* The order "move": words are the new parent's name and address. It is answered when it is done. */
+/* Executes "move": words are the new parent's name and address. Answered when it is done. */
 static enum esp_status duty_begin_move(struct duty *duty, const char *const *words, size_t n,
                                        struct esp_error *error)
 {
@@ -564,13 +564,13 @@ int64_t duty_due(const struct duty *duty)
     return duty->return_ns && is_idle(duty) && duty->return_ns < due ? duty->return_ns : due;
 }
 
-/* The name of the parent that it should be below; "": that is not known. */
+/* Returns the name of the parent that it should be below; "": not known. */
 static const char *home(const struct duty *duty)
 {
     return duty->wanted ? place_home(&duty->place, duty->wanted) : "";
 }
 
-/* Joined, but not below the parent that it should be below. */
+/* Whether it is joined, but not below its preferred parent. */
 static bool is_away(const struct duty *duty)
 {
     const struct membership *tie = *duty->options.tie;
@@ -579,7 +579,8 @@ static bool is_away(const struct duty *duty)
            strcmp(membership_parent_name(tie), home(duty)) != 0;
 }
 
-/* Where that parent may be: where those above say (news at once), and at its address, in turn. */
+/* Returns an address to try for that parent: the one that the present parent reported (at once when it is
+ * new), and its own address, in turn. */
 static const char *preferred_parent(struct duty *duty, bool *news)
 {
     const char *told = refuges_find(membership_refuges(*duty->options.tie), home(duty));
@@ -603,8 +604,8 @@ static enum esp_status begin_return(struct duty *duty, const char *address, bool
     return status;
 }
 
-/* "home": *text as services/duty.h has it. `address`: where that parent is now, NULL: not told. ESP_INVALID,
- * ESP_BUSY as handover_begin() has them. */
+/* Executes "home": *text as in services/duty.h. `address`: where that parent is now, NULL: not known.
+ * ESP_INVALID, ESP_BUSY as for handover_begin(). */
 static enum esp_status duty_home(struct duty *duty, const char *address, const char **text,
                                  struct esp_error *error)
 {
@@ -644,12 +645,12 @@ static void want(struct duty *duty, const char *address)
 {
     char *copy = strdup(address);
     if (!copy)
-        return; /* it stays where it is */
+        return; /* it stays below its present parent */
     free(duty->wanted);
     duty->wanted = copy;
 }
 
-/* It belongs there now. When that could not be noted, it must be known. */
+/* Makes that parent the preferred one. If that could not be saved, the answer says so. */
 static enum esp_status belong(struct duty *duty, const char *address, const char **remark,
                               struct esp_error *error)
 {
@@ -672,8 +673,8 @@ static void has_moved(struct duty *duty)
                     error->status == ESP_OK ? duty->remark : error->text);
 }
 
-/* "stay": words are the name of the parent that it has. *text: the name of the one that it would have gone
- * back to, which lives in `arena`. ESP_INVALID: it has another parent. */
+/* Executes "stay": words are the name of the present parent. *text: the name of the parent that it would
+ * have returned to, in `arena`. ESP_INVALID: it has another parent. */
 static enum esp_status duty_stay(struct duty *duty, const char *const *words, size_t n, struct arena *arena,
                                  const char **text, struct esp_error *error)
 {
@@ -693,8 +694,8 @@ static enum esp_status duty_stay(struct duty *duty, const char *const *words, si
     return belong(duty, membership_parent_address(*duty->options.tie), &remark, error);
 }
 
-/* Who is at the address that the file names, where that decides whether the node was moved since the file was
- * written; true when it is seen now. */
+/* Determines which node is at the address in the file, if that decides whether the node was moved since
+ * the file was written; true when it is known now. */
 static bool decide_place(struct duty *duty)
 {
     const struct membership *tie = *duty->options.tie;
@@ -707,7 +708,7 @@ static bool decide_place(struct duty *duty)
     return true;
 }
 
-/* Who is at the address of the preferred parent; true when that is news. */
+/* Notes which node is at the preferred parent's address; true when that is new. */
 static bool note_home(struct duty *duty)
 {
     const struct membership *tie = *duty->options.tie;
@@ -720,8 +721,8 @@ static bool note_home(struct duty *duty)
            place_set_home(&duty->place, address, name, NULL) == ESP_OK;
 }
 
-/* Where to go at the next start, should the preferred parent be gone: to the one that was found in its place,
- * and where that one said. */
+/* Collects addresses for the next start, in case the preferred parent is gone: the present parent, and its
+ * refuges. */
 static void refuges_now(const struct duty *duty, struct refuges *now)
 {
     const struct membership *tie = *duty->options.tie;
@@ -734,7 +735,7 @@ static void refuges_now(const struct duty *duty, struct refuges *now)
         refuges_add(now, told->addresses[i], "");
 }
 
-/* For the next start. Without a folder, or on a full disk, it is not known then. */
+/* Saves them for the next start. Without a folder, or on a full disk, they are lost. */
 static void keep_whereabouts(struct duty *duty)
 {
     const struct membership *tie = *duty->options.tie;
@@ -769,7 +770,7 @@ void duty_tick(struct duty *duty)
         else
             has_moved(duty);
         break;
-    case HANDOVER_OVER: /* by way of the old parent, who takes no word from it afterwards */
+    case HANDOVER_OVER: /* uses the old parent, which accepts no report afterwards */
         if (!duty->returning)
             duty_answer(duty, &duty->mover, duty->kept.status, duty->remark, &duty->kept);
         break;

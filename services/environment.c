@@ -20,8 +20,8 @@ bool environment_is_harmful(const char *entry, bool in_mpirun)
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (begins(entry, prefixes[i]))
             return true;
-    /* Without an outer mpirun, parameters of MPI are an administrator's, for the ranks. The leave to run as
-     * root always is. */
+    /* Outside mpirun, MPI parameters are an administrator's, for the ranks, and stay. The permission to
+     * run as root always stays. */
     return in_mpirun && begins(entry, "OMPI_") && !begins(entry, "OMPI_ALLOW_RUN_AS_ROOT");
 }
 

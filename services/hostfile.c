@@ -18,7 +18,7 @@ struct hostfile {
     const char *path;
     unsigned line;
     uint64_t hosts, slots;
-    bool open; /* a host does not say how many slots it has: mpirun takes its processors */
+    bool open; /* a host without a number of slots: mpirun uses its processors */
 };
 
 static enum esp_status read_slots(const struct hostfile *file, const char *word, uint64_t *slots,
@@ -34,8 +34,9 @@ static enum esp_status read_slots(const struct hostfile *file, const char *word,
     return ESP_OK;
 }
 
-/* By its letters, as mpirun reads them ("NAME", "USER@NAME", addresses, "+n0"). What it takes for no name
- * ends it without a word, and what begins with "-" is an option of ssh. */
+/* Whether the word is a host by its characters, as mpirun reads them ("NAME", "USER@NAME", addresses,
+ * "+n0"). mpirun ends without a message at an invalid name, and a name that begins with "-" would be an
+ * option of ssh. */
 static bool names_host(const char *word)
 {
     const char *name = strrchr(word, '@') ? strrchr(word, '@') + 1 : word;

@@ -27,16 +27,16 @@ struct http {
     unsigned n_connections;
 };
 
-/* One that is open; those of the port's thread alone. */
+/* An open connection; used by the port's thread only. */
 struct connection {
     struct connection *older, *newer;
     int fd;
-    bool answered; /* its request is whole, and the answer on its way */
+    bool answered; /* its request is complete, and the answer is being sent */
 };
 
 /* ---- connections ---- */
 
-/* Who makes way for the newest: the oldest whose request is not whole, else the oldest. */
+/* Returns the connection to close for a new one: the oldest with an incomplete request, else the oldest. */
 static const struct connection *find_dispensable(const struct http *http)
 {
     const struct connection *found = NULL;
@@ -46,8 +46,8 @@ static const struct connection *find_dispensable(const struct http *http)
     return found;
 }
 
-/* While as many are open as may be, nobody else is let in: so the last place is made free again at once, or
- * a few who send half a request would keep others waiting. The library sees a connection that has ended. */
+/* At the maximum, no further connection is accepted. So the last place is freed at once; otherwise a few
+ * clients that send half a request would block others. The library notices the closed connection. */
 static void keep_a_place_free(const struct http *http)
 {
     const struct connection *one = http->n_connections >= MOST_CONNECTIONS ? find_dispensable(http) : NULL;
@@ -72,7 +72,7 @@ static struct connection *begin_connection(struct http *http, struct MHD_Connect
 static void end_connection(struct http *http, struct connection *one)
 {
     if (!one)
-        return; /* there was no memory to know it */
+        return; /* without memory the connection is not tracked */
     *(one->older ? &one->older->newer : &http->oldest) = one->newer;
     *(one->newer ? &one->newer->older : &http->newest) = one->older;
     http->n_connections--;
@@ -106,12 +106,12 @@ static void on_answered(void *self, struct MHD_Connection *connection, void **st
     (void)self;
     (void)state;
     (void)how;
-    note_answered(connection, false); /* it may ask again */
+    note_answered(connection, false); /* another request may follow */
 }
 
 /* ---- pages ---- */
 
-/* Answers with the text, which is copied. */
+/* Answers with a copy of the text. */
 static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status, const char *type,
                               const char *text, size_t length)
 {
@@ -160,11 +160,11 @@ static enum MHD_Result on_request(void *self, struct MHD_Connection *connection,
 {
     (void)version;
     (void)upload;
-    if (*upload_size > 0) { /* nobody wants it: read on until it is over */
+    if (*upload_size > 0) { /* the body is not wanted: read it to its end */
         *upload_size = 0;
         return MHD_YES;
     }
-    if (!*state) { /* only the head is here yet */
+    if (!*state) { /* only the head has arrived */
         *state = self;
         return MHD_YES;
     }
@@ -209,7 +209,7 @@ enum esp_status http_listen(const char *key, const char *address, bool loopback,
                          address);
     enum esp_status status = ESP_OK;
     bool listens;
-    if (loopback) { /* at the first address that works: it is the one that others are told */
+    if (loopback) { /* at the first address that works, because that one is published */
         sockets->fds[0] = listen_at_open(&at, MOST_CONNECTIONS);
         sockets->n = listens = sockets->fds[0] >= 0;
     } else {

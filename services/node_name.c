@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MOST_OF_FILE 127 /* bytes of a name; endings come behind it */
+#define MOST_OF_FILE 127 /* bytes of a name, leaving room for endings */
 
-/* Logs, tables and lists of servers on command lines separate names by blanks. */
+/* Blanks are invalid, because they separate names in logs, tables and lists of servers on command lines. */
 enum esp_status node_name_check(const char *name, struct esp_error *error)
 {
     for (const char *at = name; *at; at++)
@@ -36,7 +36,8 @@ enum esp_status node_name_check_file(const char *name, struct esp_error *error)
                      MOST_OF_FILE, strlen(name), name);
 }
 
-/* What lasts as long as the node is the same: its port, its state, or this process. */
+/* Returns the part of the name that lasts as long as the node: its port, its state folder, or this
+ * process. */
 static void mark_of(const char *listen, const char *state_dir, char *mark, size_t size)
 {
     const char *colon = strrchr(listen, ':');
@@ -48,7 +49,7 @@ static void mark_of(const char *listen, const char *state_dir, char *mark, size_
         snprintf(mark, size, "pid%ld", (long)getpid());
         return;
     }
-    /* As it is written: before the first start the folder is not there to be asked for its real path. */
+    /* Uses the path as written: before the first start the folder has no real path. */
     char path[4096] = "";
     if (*state_dir != '/' && getcwd(path, sizeof path - 1))
         strcat(path, "/");

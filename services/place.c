@@ -33,7 +33,7 @@ void place_release(struct node_place *place)
 enum esp_status place_set_parent(struct node_place *place, const char *address, const char *instead,
                                  struct esp_error *error)
 {
-    const char *name = NULL; /* of who lives where the file says, as far as that was seen */
+    const char *name = NULL; /* of the node at the file's address, as far as seen */
     if (instead && *place_home(place, instead))
         name = place->home;
     else if (instead && place->instead && strcmp(place->instead, instead) == 0)
@@ -147,7 +147,7 @@ enum esp_status place_disable(struct node_place *place, const char *problem, boo
 
 /* ---- the file ---- */
 
-/* A damaged line as a terminal can take it. */
+/* Makes a damaged line printable. */
 static const char *printable(char *line)
 {
     for (char *c = line; *c; c++)
@@ -156,7 +156,7 @@ static const char *printable(char *line)
     return line;
 }
 
-/* ADDRESS [NAME] */
+/* Parses ADDRESS [NAME]. */
 static enum esp_status read_instead(struct node_place *place, char *text, struct esp_error *error)
 {
     char *name = strchr(text, ' ');
@@ -210,7 +210,7 @@ static enum esp_status read_line(struct node_place *place, const char *name, con
         number, printable(line));
 }
 
-/* One that is not there yet is made when it is written to. */
+/* A missing folder is created when it is written to. */
 static enum esp_status check_folder(const char *folder, struct esp_error *error)
 {
     struct stat is;

@@ -23,11 +23,11 @@ static size_t open_descriptors(void)
     for (const struct dirent *entry; (entry = readdir(folder));)
         n += *entry->d_name != '.';
     closedir(folder);
-    return n > 0 ? n - 1 : 0; /* the folder's own */
+    return n > 0 ? n - 1 : 0; /* without the folder's own descriptor */
 }
 
-/* Fields behind the program's name, which may have anything in it: threads, start in ticks after boot, bytes
- * mapped, pages resident. */
+/* Reads the fields after the program's name, which may contain any character: threads, start in ticks
+ * after boot, bytes mapped, pages resident. */
 static bool read_stat(long *threads, unsigned long long *start, unsigned long *bytes, long *pages)
 {
     char text[1024];

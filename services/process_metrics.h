@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the system knows of this process, under the names that all programs with metrics use.
- */
+ * Metrics of this process from the system, under the usual names of Prometheus. */
 #ifndef SERVICES_PROCESS_METRICS_H
 #define SERVICES_PROCESS_METRICS_H
 
 #include "util/metrics.h"
 
-/* Processor time, memory, descriptors, threads, start. Any thread. */
+/* Writes processor time, memory, descriptors, threads, start. Any thread. */
 void process_metrics(struct metrics *metrics);
 
 #endif

@@ -38,7 +38,8 @@ enum esp_status scheduler_library_open(const char *path, void **library,
                          "scheduler: expected the path of a shared library, found \"%s\": %s", path,
                          dlerror());
     const struct esp_scheduler *(*ask)(void) = NULL;
-    *(void **)&ask = dlsym(*library, SYMBOL); /* as dlsym(3) has it: C knows no cast between the two */
+    *(void **)&ask =
+        dlsym(*library, SYMBOL); /* the cast that dlsym(3) recommends, because C has none between the two */
     enum esp_status status = ESP_OK;
     if (!ask)
         status =

@@ -45,7 +45,7 @@ const struct config_schema *settings_schema(enum settings_kind kind)
     return &settings_schemas[kind];
 }
 
-/* ---- what one table row cannot say: rules between keys, and defaults that depend on the machine ---- */
+/* ---- rules that the tables cannot express: between keys, and defaults that depend on the machine ---- */
 
 bool settings_is_loopback(const char *address)
 {
@@ -60,8 +60,8 @@ static bool is_any(const char *host)
     return !*host || strcmp(host, "*") == 0 || strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
 }
 
-/* The name that others are told where the file publishes one, or listens at all addresses. False: they are
- * told an address, or a name that the daemon listens at. */
+/* Gets the name under which other nodes know the node, if the file publishes one, or it listens at all
+ * addresses. False: they know an address, or a name that the daemon listens at. */
 static bool told_name(const struct settings_node *node, char *host, size_t size)
 {
     uint16_t port;
@@ -75,7 +75,7 @@ static bool told_name(const struct settings_node *node, char *host, size_t size)
     return *host && inet_pton(AF_INET, host, &address) != 1 && inet_pton(AF_INET6, host, &address) != 1;
 }
 
-/* Whether others cannot find the node by the name that they are told. */
+/* Whether other nodes cannot reach the node by its published name. */
 static bool is_told_in_vain(const struct settings_node *node, char why[SETTINGS_WHY])
 {
     char host[256] = "", text[LISTEN_TEXT], means[LISTEN_TEXT + 60];
@@ -94,11 +94,10 @@ static bool is_told_in_vain(const struct settings_node *node, char why[SETTINGS_
                  listen_at_text(&at.items[0], text));
     else
         return false;
-    snprintf(
-        why, SETTINGS_WHY,
-        "others may not reach it: they are told the name \"%.60s\", %s; give that name an address of the "
-        "network, or write an address or a name that others know: publish = \"HOST\"",
-        host, means);
+    snprintf(why, SETTINGS_WHY,
+             "others may not reach it: its published name is \"%.60s\", %s; give that name an address of the "
+             "network, or publish an address or another name: publish = \"HOST\"",
+             host, means);
     return true;
 }
 
@@ -124,7 +123,7 @@ bool settings_is_shut_in(const struct settings_node *node, char why[SETTINGS_WHY
     return true;
 }
 
-/* A misspelt host is not one beyond loopback: of certificates is no talk yet. */
+/* Checks the host's spelling first, so that a misspelt one is not reported as a missing certificate. */
 static enum esp_status check_host(const char *listen, struct esp_error *error)
 {
     char host[256];
@@ -200,14 +199,14 @@ enum esp_status settings_finish_redirector(void *settings, struct arena *arena, 
     return finish_node(&redirector->node, SETTINGS_REDIRECTOR, arena, error);
 }
 
-/* Which ways of ranking there are, only core/ knows. */
+/* Checks the scheduler's name; core/ has the list of them. */
 static enum esp_status check_scheduler(const char *name, struct esp_error *error)
 {
     char known[200] = "";
     size_t n, used = 0;
     const struct esp_scheduler *table = scheduler_table(&n);
     if (*name && (scheduler_find(name) || strchr(name, '/')))
-        return ESP_OK; /* a path is a library, which only the agent itself loads */
+        return ESP_OK; /* a path is a library, which the agent itself loads */
     for (size_t i = 0; i < n && used < sizeof known; i++)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s",
                                  i == 0      ? ""
@@ -300,8 +299,8 @@ static enum esp_status finish_sed(void *settings, struct arena *arena, struct es
             return error_no_memory(error, "a list of problems");
         sed->problems.n = 1;
     }
-    /* Here and not for all servers: what `espalier up` reads is for servers with other limits, or elsewhere.
-     */
+    /* Only here, because `espalier up` also reads files for servers with other limits, or on other
+     * machines. */
     if (sed->slots == 0)
         sed->slots = n_processors() > sed->threads ? n_processors() / sed->threads : 1;
     return settings_finish_server(sed, arena, error);
@@ -341,7 +340,7 @@ static enum esp_status keep_file(enum settings_kind kind, const char *path, void
     return ESP_OK;
 }
 
-/* `text` NULL: the file itself. */
+/* `text` NULL: reads the file. */
 static enum esp_status load(enum settings_kind kind, const char *text, const char *path, void *settings,
                             struct esp_error *error)
 {
@@ -357,7 +356,7 @@ static enum esp_status load(enum settings_kind kind, const char *text, const cha
         arena_clear(&arena);
         memset(settings, 0, schema->size);
     } else {
-        memcpy(settings, &arena, sizeof arena); /* the first member of each kind */
+        memcpy(settings, &arena, sizeof arena); /* the arena is the first member of each kind */
     }
     return status;
 }
@@ -405,12 +404,12 @@ enum esp_status settings_parse(enum settings_kind kind, const char *text, const 
 
 void settings_destroy(struct arena *arena)
 {
-    struct arena copy = *arena; /* its blocks may hold what it is a member of */
+    struct arena copy = *arena; /* its blocks may contain the arena itself */
     arena_clear(&copy);
     *arena = copy;
 }
 
-/* ---- the files that a file names ---- */
+/* ---- files named in a file ---- */
 
 enum esp_status settings_check_certificates(const struct settings_tls *tls, struct esp_error *error)
 {
@@ -425,7 +424,7 @@ enum esp_status settings_load_problems(const struct settings_sed *settings, cons
                                    : problem_load_all(paths, own->n, problems, error);
 }
 
-/* What comes with Espalier is there once it is installed: not the file's fault. */
+/* Espalier's own problems exist once it is installed, and are not checked. */
 static enum esp_status check_problems(const struct settings_sed *sed, struct esp_error *error)
 {
     const struct config_strings *problems = &sed->problems;
@@ -440,7 +439,7 @@ static enum esp_status check_problems(const struct settings_sed *sed, struct esp
 
 #define SHOWN_PATH 240
 
-/* As the server that is started from here would look for it. */
+/* Looks it up as a server started from here would. */
 static enum esp_status check_bare_mpirun(const char *mpirun, struct esp_error *error)
 {
     char path[4096];
@@ -486,7 +485,7 @@ static enum esp_status check_agent_files(const struct settings_agent *agent, str
     return status == ESP_OK ? scheduler_library_check(agent->scheduler, error) : status;
 }
 
-/* Libraries of other machines' agents are there. */
+/* Libraries of agents on other machines are not checked. */
 static enum esp_status check_platform_agent(const struct settings_agent *agent, struct esp_error *error)
 {
     return settings_is_here(agent->node.host) ? check_agent_files(agent, error)
@@ -503,7 +502,8 @@ static enum esp_status check_platform_files(const struct settings_platform *plat
     for (size_t i = 0; status == ESP_OK && i < platform->n_leaders; i++)
         status = check_platform_agent(&platform->leaders[i].agent, error);
     for (size_t i = 0; status == ESP_OK && i < platform->n_servers; i++)
-        if (settings_is_here(platform->servers[i].sed.node.host)) /* else its files are elsewhere */
+        if (settings_is_here(
+                platform->servers[i].sed.node.host)) /* otherwise its files are on another machine */
             status = check_server_files(&platform->servers[i].sed, error);
     return status;
 }
@@ -596,9 +596,9 @@ void settings_remark(enum settings_kind kind, const char *path, char remark[SETT
     settings_destroy(&settings.arena);
 }
 
-/* ---- which file, and what kind ---- */
+/* ---- kind of a file ---- */
 
-/* As a word of its own: "based.conf" is no file of a server daemon. */
+/* As a separate word: "based.conf" is not a server's file. */
 static bool name_has_word(const char *path, const char *word)
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
@@ -609,7 +609,7 @@ static bool name_has_word(const char *path, const char *word)
     return false;
 }
 
-/* Which of those kinds (bits 1 << kind) a word of the name says; false: none. */
+/* Finds the kind (of bits 1 << kind) named by a word in the file name; false: none. */
 static bool named_kind(const char *path, unsigned kinds, enum settings_kind *kind)
 {
     for (int i = 0; i < SETTINGS_N_KINDS; i++)
@@ -624,7 +624,7 @@ static bool named_kind(const char *path, unsigned kinds, enum settings_kind *kin
     return is_agent;
 }
 
-/* The kinds in whose files the fewest of its keys would be unknown. */
+/* Returns the kinds that have the fewest unknown keys in this file. */
 static enum esp_status fitting_kinds(const char *path, unsigned *kinds, struct esp_error *error)
 {
     size_t known, unknown, least = SIZE_MAX;
@@ -663,7 +663,7 @@ enum esp_status settings_guess_kind(const char *path, enum settings_kind *kind, 
     *kind = SETTINGS_CLIENT;
     while (!(kinds >> *kind & 1))
         ++*kind;
-    /* What every daemon may have is in more files of agents. */
+    /* Keys that all daemons share suggest an agent, which is more frequent. */
     if (*kind == SETTINGS_REDIRECTOR && kinds >> SETTINGS_AGENT & 1)
         *kind = SETTINGS_AGENT;
     if (named_kind(path, kinds, kind))

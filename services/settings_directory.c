@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The keys that say where the site's directory is, and what is done with it.
- */
+ * The keys about the site's directory. */
 #include "services/directory/url.h"
 #include "services/settings_tables.h"
 

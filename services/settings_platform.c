@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rules of platform files: daemons that bear one name each, below parents that lead to a master agent.
- */
+ * Rules of platform files: unique names of daemons, and parents that lead to a master agent. */
 #include "services/settings.h"
 #include "services/node_name.h"
 #include "services/settings_tables.h"
@@ -11,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The daemon of that name, as the agent it is, or NULL; counts how many daemons bear it. */
+/* Returns the agent of that name, or NULL; counts the daemons with that name. */
 static const struct platform_agent *platform_find(const struct settings_platform *platform, const char *name,
                                                   size_t *n_found)
 {
@@ -48,7 +47,7 @@ static bool same_host(const char *a, const char *b)
     return settings_is_here(a) ? settings_is_here(b) : b && strcmp(a, b) == 0;
 }
 
-/* Parent and child on two machines: each must be reached from the other one. */
+/* Checks parent and child on two machines: each must be reachable from the other one. */
 static enum esp_status check_reach(const struct settings_node *parent, const struct settings_node *child,
                                    struct esp_error *error)
 {
@@ -71,7 +70,7 @@ static bool is_redirector(const struct settings_platform *platform, const char *
     return false;
 }
 
-/* That `name` is borne once, and that the way up from `parent` (NULL: there already) ends at a master. */
+/* Checks that `name` is unique, and that the chain of parents from `parent` (NULL: none) ends at a master. */
 static enum esp_status check_place(const struct settings_platform *platform, const char *name,
                                    const char *parent, struct esp_error *error)
 {

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* Where a table gives a default, a file means the same whether it has the key or not. */
+/* A key with a default may be left out: the file means the same with and without it. */
 
 #define AT(type_, member) .offset = offsetof(struct type_, member)
 
@@ -131,7 +131,7 @@ static const struct config_key node_keys[] = {
     {0},
 };
 
-/* Of nodes that others register with: the parent says how its children keep in touch. */
+/* Keys of nodes that have children: the parent sets their heartbeat and lease. */
 static const struct config_key parent_keys[] = {
     {.name = "heartbeat",
      .type = CONFIG_DURATION,
@@ -158,7 +158,7 @@ static const struct config_key parent_keys[] = {
      .type = CONFIG_ADDRESS,                                                                                 \
      AT(struct_, parent),                                                                                    \
      .port = SETTINGS_PORT,                                                                                  \
-     .text = "address of the agent above"},                                                                  \
+     .text = "address of the parent agent"},                                                                 \
     {                                                                                                        \
         .name = "parents", .type = CONFIG_ADDRESSES, AT(struct_, parents), .port = SETTINGS_PORT,            \
         .text = "addresses to try, in this order, if the parent does not answer"                             \
@@ -675,7 +675,7 @@ static const struct config_group sed_groups[] = {
     {tls_keys, offsetof(struct settings_sed, node.tls)},
     {0}};
 
-/* A platform's sections have the keys of the daemons' own files, but names instead of addresses. */
+/* A platform's sections have the keys of the daemons' own files, with names instead of addresses. */
 
 static const struct config_key platform_keys[] = {
     {.name = "state_dir",
@@ -685,7 +685,7 @@ static const struct config_key platform_keys[] = {
     {.name = "problems",
      .type = CONFIG_STRINGS,
      AT(settings_platform, problems),
-     .text = "problem descriptions for servers that name none"},
+     .text = "problem descriptions for servers without their own"},
     {.name = "command",
      .type = CONFIG_STRING,
      AT(settings_platform, command),
@@ -704,7 +704,7 @@ static const struct config_key platform_leader_keys[] = {
      .type = CONFIG_STRING,
      AT(platform_agent, parent),
      .required = true,
-     .text = "name of the master or leader above"},
+     .text = "name of its parent, a master or leader"},
     {0},
 };
 static const struct config_key platform_server_keys[] = {
@@ -712,7 +712,7 @@ static const struct config_key platform_server_keys[] = {
      .type = CONFIG_STRING,
      AT(platform_server, parent),
      .required = true,
-     .text = "name of the master or leader above"},
+     .text = "name of its parent, a master or leader"},
     {.name = "cpu_quota",
      .type = CONFIG_FRACTION,
      AT(platform_server, cpu_quota),

@@ -188,9 +188,7 @@ static bool solve_subset(const struct normal *normal, unsigned set, double *t)
     for (int i = 0; i < DENSE_RANKS_TERMS; i++)
         if (set >> i & 1)
             of[k++] = i;
-    for (int i = 0; i < k;
-         i++) { /* Chooses, of all sets of terms, the one with the least error and no negative coefficient.
-                   This is the result of non-negative least squares; there are only 31 sets. */
+    for (int i = 0; i < k; i++) { /* Cholesky */
         for (int j = 0; j <= i; j++) {
             l[i][j] = normal->a[of[i]][of[j]];
             for (int q = 0; q < j; q++)
@@ -214,14 +212,15 @@ static bool solve_subset(const struct normal *normal, unsigned set, double *t)
     return true;
 }
 
-/* minus a constant that is the same for all sets */
+/* Chooses, of all sets of terms, the one with the least error and no negative coefficient. This is the result
+ * of non-negative least squares; there are only 31 sets. */
 static bool solve_normal(const struct normal *normal, double *best)
 {
     double least = INFINITY, t[DENSE_RANKS_TERMS];
     for (unsigned set = 1; set < 1U << DENSE_RANKS_TERMS; set++) {
         if (!solve_subset(normal, set, t))
             continue;
-        double error = 0; /* less the same number for all sets */
+        double error = 0; /* minus a constant that is the same for all sets */
         bool allowed = true;
         for (int i = 0; i < DENSE_RANKS_TERMS; i++) {
             error -= normal->b[i] * t[i];

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is being read, and how far. */
+/* The source, and the position in it. */
 struct speller {
     struct spelling *spelling;
     const struct family *family;
     const struct lexer *lexer;
-    const char *text; /* The source, and the position in it. */
+    const char *text; /* the source */
     bool within_text; /* between double quotes */
 };
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where things are. All numbers are little-endian. */
+/* Offsets in the header. All numbers are little-endian. */
 enum {
     AT_MAGIC = 0,
     AT_VERSION = 8,
@@ -179,12 +179,12 @@ static enum esp_status read_shape(const uint8_t *header, struct datum_shape *sha
     return ESP_SYNTAX;
 }
 
-/* The lengths have to agree with each other before anything else is looked at. */
+/* Checks that the lengths agree with each other, before anything else is read. */
 static enum esp_status check_lengths(const uint8_t *header, uint64_t header_bytes, uint64_t file_bytes,
                                      struct esp_error *error)
 {
     uint64_t bytes = get(header + AT_BYTES, 8);
-    if (bytes > INT64_MAX) /* whose file has no size that is a number */
+    if (bytes > INT64_MAX) /* the size of its file would overflow */
         return error_set(error, ESP_SYNTAX, "expected the bytes of a datum, found %" PRIu64, bytes);
     if (datum_file_bytes(bytes) != file_bytes)
         return error_set(error, ESP_SYNTAX,
@@ -227,7 +227,7 @@ enum esp_status datum_header_parse(const uint8_t *header, uint64_t header_bytes,
     return read_shape(header, &record->shape, error);
 }
 
-/* How many blocks so many bytes are, and how long each of them is. */
+/* Returns the number of blocks of that many bytes, and the length of each. */
 static uint64_t datum_file_blocks(uint64_t bytes)
 {
     return bytes / DATUM_FILE_BLOCK + (bytes % DATUM_FILE_BLOCK != 0);
@@ -253,7 +253,7 @@ static enum esp_status write_blocks(struct files *files, struct file *file, cons
     return status;
 }
 
-/* The header, when all blocks have been written, and sync. */
+/* Writes the header after all blocks, and syncs the file. */
 static enum esp_status datum_file_head_write(struct files *files, struct file *file,
                                              const struct datum_header *record, const uint32_t *crcs,
                                              struct esp_error *error)
@@ -283,7 +283,7 @@ static enum esp_status write_all(struct files *files, struct file *file, const s
     return status;
 }
 
-/* The finished file gets its name, for good. */
+/* Renames the finished file to its final name, and syncs the folder. */
 static enum esp_status datum_file_publish(struct files *files, struct datum_key key, struct esp_error *error)
 {
     char temporary[DATUM_FILE_NAME], name[DATUM_FILE_NAME];
@@ -294,7 +294,7 @@ static enum esp_status datum_file_publish(struct files *files, struct datum_key 
         return status;
     status = files->ops->sync_folder(files, "", error);
     if (status != ESP_OK)
-        files->ops->remove(files, name, NULL); /* nobody was promised anything: it may come back or not */
+        files->ops->remove(files, name, NULL); /* it was not acknowledged, so it need not survive */
     return status;
 }
 
@@ -316,7 +316,7 @@ enum esp_status datum_file_write(struct files *files, const struct datum_header 
     return status;
 }
 
-/* The whole header, parsed; *header is the caller's to free. */
+/* Reads and parses the whole header; the caller frees *header. */
 static enum esp_status read_header(struct files *files, struct file *file, uint64_t file_bytes,
                                    struct datum_header *record, uint8_t **header, struct esp_error *error)
 {
@@ -345,7 +345,7 @@ static enum esp_status read_header(struct files *files, struct file *file, uint6
     return status;
 }
 
-/* Damage is told with the file's name. */
+/* Adds the file's name to an error about damage. */
 static enum esp_status name_damage(struct files *files, const char *name, enum esp_status status,
                                    struct esp_error *error)
 {
@@ -401,8 +401,8 @@ static bool same_datum(const struct datum_header *a, const struct datum_header *
     return datum_key_equal(a->id.key, b->id.key) && a->shape.bytes == b->shape.bytes;
 }
 
-/* The header of an open file of `file_bytes`, which must be that of the datum; *header is the caller's to
- * free. ESP_SYNTAX, ESP_SYSTEM. */
+/* Reads the header of an open file of `file_bytes`, which must be that of the datum; the caller frees
+ * *header. ESP_SYNTAX, ESP_SYSTEM. */
 static enum esp_status datum_file_header_of(struct files *files, struct file *file, uint64_t file_bytes,
                                             const struct datum_header *record, uint8_t **header,
                                             struct esp_error *error)
@@ -418,8 +418,8 @@ static enum esp_status datum_file_header_of(struct files *files, struct file *fi
     return name_damage(files, datum_file_name(record->id.key, true, name), status, error);
 }
 
-/* Opens the finished file of that datum. ESP_NOT_FOUND; ESP_SYSTEM, also where something else lies in its
- * place: who asks for the datum is not to blame. */
+/* Opens the finished file of that datum. ESP_NOT_FOUND; ESP_SYSTEM, also if the path is no regular file,
+ * because that is not the caller's fault. */
 static enum esp_status datum_file_open(struct files *files, const struct datum_header *record,
                                        struct file **file, uint64_t *file_bytes, struct esp_error *error)
 {
@@ -454,7 +454,8 @@ enum esp_status datum_file_read(struct files *files, const struct datum_header *
     return status;
 }
 
-/* Written and not yet on the disk: little beside the memory of a machine, much beside what a disk caches. */
+/* Most bytes written and not yet on disk: little compared with a machine's memory, much compared with a
+ * disk's cache. */
 #define MOST_UNSYNCED (UINT64_C(256) << 20)
 
 struct datum_stream {
@@ -464,11 +465,11 @@ struct datum_stream {
     uint64_t file_bytes;
     unsigned users;
     bool writing;         /* its file has its temporary name */
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* guards the following members */
     uint64_t unsynced;
-    uint32_t *crcs;  /* of blocks, written: */
-    bool *known;     /* whether a block's is, as it came in one piece */
-    uint8_t *header; /* read: NULL until the first piece */
+    uint32_t *crcs;  /* written: checksums of blocks, */
+    bool *known;     /* and whether each is valid, because the block came in one piece */
+    uint8_t *header; /* reading: NULL until the first piece is read */
 };
 
 static void free_stream(struct datum_stream *stream)
@@ -542,7 +543,8 @@ enum esp_status datum_stream_create(struct files *files, const struct datum_head
     return status;
 }
 
-/* Of blocks of which only a part came the checksum is taken when all is there. */
+/* Computes the checksums of complete blocks. A block that comes in parts gets its checksum when all is
+ * there. */
 static void note_blocks(struct datum_stream *stream, uint64_t offset, const uint8_t *data, uint64_t bytes)
 {
     uint64_t end = offset + bytes, all = stream->record.shape.bytes;
@@ -580,7 +582,7 @@ enum esp_status datum_stream_write(struct datum_stream *stream, uint64_t offset,
     return is_sync_due(stream, bytes) ? ops->sync(stream->file, error) : ESP_OK;
 }
 
-/* Of blocks that came in several pieces, or through a mapping. */
+/* Computes the checksums of blocks that came in several pieces, or through a mapping. */
 static enum esp_status fill_checksums(struct datum_stream *stream, struct esp_error *error)
 {
     const struct files_ops *ops = stream->files->ops;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A durable datum is one file: a header that says all about it, then its bytes. doc/data.md draws the format.
+ * A durable datum is one file: a header with all its properties, then its bytes. doc/data.md draws the
+ * format.
  *
- * The header has a CRC32C of itself and one of each block of the bytes, so that nothing that a disk got wrong
- * is ever taken for the datum.
- */
+ * The header has a CRC32C of itself and one of each block of the bytes, so that damage on the disk is
+ * always detected. */
 #ifndef SERVICES_DATA_DATUM_FILE_H
 #define SERVICES_DATA_DATUM_FILE_H
 
@@ -16,7 +16,7 @@
 #define DATUM_FILE_PAGE    4096u               /* headers are multiples of it */
 #define DATUM_FILE_NAME    (DATUM_DIGITS + 8)
 
-/* What a header says, but for the checksums. */
+/* The contents of a header, except the checksums. */
 struct datum_header {
     struct datum_id id;
     struct datum_shape shape;
@@ -26,33 +26,33 @@ struct datum_header {
     int64_t created_s;
 };
 
-/* "0123...cdef.datum", and ".new" while it is being written. */
+/* Returns "0123...cdef.datum", with ".new" while it is being written. */
 const char *datum_file_name(struct datum_key key, bool finished, char name[DATUM_FILE_NAME]);
-/* Whether a file is one, finished or not. */
+/* Whether the name is that of a datum's file, finished or not. */
 bool datum_file_is_one(const char *name, bool *finished);
-/* Of which datum such a file is. False: a file of another name. */
+/* Gets the datum's key from such a name. False: another name. */
 bool datum_file_key(const char *name, struct datum_key *key);
 
-/* Bytes of the header of a datum of so many bytes, of its file all in all. */
+/* Return the bytes of the header of a datum with that many bytes, and of its whole file. */
 uint64_t datum_header_bytes(uint64_t bytes);
 uint64_t datum_file_bytes(uint64_t bytes);
 
-/* Writes the header into `header` (datum_header_bytes() of it); `crcs` has one of each block. */
+/* Writes the header into `header` (datum_header_bytes() bytes); `crcs` has one checksum per block. */
 void datum_header_encode(const struct datum_header *record, const uint32_t *crcs, uint8_t *header);
 
-/* How long the header is that begins with these bytes (at least DATUM_FILE_PAGE), in a file of `file_bytes`.
- * ESP_SYNTAX: not a datum's file, another version, or a length that does not fit the file. */
+/* Returns the length of the header that begins with these bytes (at least DATUM_FILE_PAGE), in a file of
+ * `file_bytes`. ESP_SYNTAX: not a datum's file, another version, or a length that does not fit the file. */
 enum esp_status datum_header_length(const uint8_t *start, uint64_t file_bytes, uint64_t *header_bytes,
                                     struct esp_error *error);
 
-/* Reads a whole header. ESP_SYNTAX tells the first thing that is wrong. Any bytes may be given. */
+/* Parses a whole header. ESP_SYNTAX names the first error. Accepts any bytes. */
 enum esp_status datum_header_parse(const uint8_t *header, uint64_t header_bytes, uint64_t file_bytes,
                                    struct datum_header *record, struct esp_error *error);
-/* The checksum of block i, from a header that was parsed. */
+/* Returns the checksum of block i from a parsed header. */
 uint32_t datum_header_crc(const uint8_t *header, uint64_t block);
 
-/* Makes the datum durable: temporary name, write, sync, rename, sync of the folder. When it fails, the
- * temporary file is removed, and the datum's own name as well unless the disk refuses that too. */
+/* Makes the datum durable: temporary name, write, sync, rename, sync of the folder. On failure, removes
+ * the temporary file, and the datum's own file as well unless that fails too. */
 enum esp_status datum_file_write(struct files *files, const struct datum_header *record, const void *data,
                                  struct esp_error *error);
 
@@ -60,65 +60,65 @@ enum esp_status datum_file_write(struct files *files, const struct datum_header 
 enum esp_status datum_file_head(struct files *files, const char *name, struct datum_header *record,
                                 struct esp_error *error);
 
-/* Reads and checks all: the datum must be what `record` says. Its bytes go to `data` (record->shape.bytes of
- * it), or, when that is NULL, are checked only. ESP_SYNTAX, ESP_SYSTEM. */
+/* Reads and checks everything: the datum must match `record`. Its bytes go to `data`
+ * (record->shape.bytes), or, when that is NULL, are only checked. ESP_SYNTAX, ESP_SYSTEM. */
 enum esp_status datum_file_read(struct files *files, const struct datum_header *record, void *data,
                                 struct esp_error *error);
 
-/* ---- the parts of it, for who writes and reads pieces (services/data/datum_file.h) ---- */
+/* ---- reading and writing in pieces ---- */
 
-/* A durable datum's file (services/data/datum_file.h), piece by piece: for data that are not, or cannot be,
- * kept in memory. Nothing of it is in memory but the checksums.
+/* A durable datum's file, read or written piece by piece, for data that are not, or cannot be, held in
+ * memory. Only the checksums are in memory.
  *
- * Pieces may be written and read by several threads at a time, at different places; beginning, finishing and
- * closing are one thread's, when no piece moves. */
+ * Several threads may write and read pieces at different positions at the same time. Creating, finishing
+ * and closing need one thread, while no piece is moving. */
 
 struct datum_stream;
 
-/* A new file, under its temporary name. ESP_NO_MEMORY, ESP_SYSTEM. */
+/* Creates a file under its temporary name. ESP_NO_MEMORY, ESP_SYSTEM. */
 enum esp_status datum_stream_create(struct files *files, const struct datum_header *record,
                                     struct datum_stream **stream, struct esp_error *error);
-/* Bytes [offset, offset + bytes) of the datum, which are within it. Now and then it waits for the disk, so
- * that only so much is on its way there. ESP_NO_MEMORY: the disk is full; ESP_SYSTEM. */
+/* Writes bytes [offset, offset + bytes) of the datum. Sometimes waits for the disk, to limit the bytes on
+ * their way there. ESP_NO_MEMORY: the disk is full; ESP_SYSTEM. */
 enum esp_status datum_stream_write(struct datum_stream *stream, uint64_t offset, const void *data,
                                    uint64_t bytes, struct esp_error *error);
-/* All has been written: makes it durable, as datum_file_write() does. After a failure all has to be written
- * again. */
+/* All pieces have been written: makes the datum durable, like datum_file_write(). After a failure all must
+ * be written again. */
 enum esp_status datum_stream_finish(struct datum_stream *stream, const struct datum_header *record,
                                     struct esp_error *error);
 
-/* All has been written, and it is to be read where it is, under its temporary name: no more is promised of
- * it. Its own checksums are taken. ESP_SYSTEM, ESP_NO_MEMORY. */
+/* All pieces have been written: the datum can now be read from the file, which keeps its temporary name
+ * and is not durable. Computes its checksums. ESP_SYSTEM, ESP_NO_MEMORY. */
 enum esp_status datum_stream_seal(struct datum_stream *stream, struct esp_error *error);
-/* What was sealed becomes durable, as that record says, once it has been synced and every byte of it looked
- * at. ESP_SYNTAX: it is damaged. */
+/* Makes a sealed datum durable with that record, after syncing it and checking every byte. ESP_SYNTAX: it
+ * is damaged. */
 enum esp_status datum_stream_promote(struct datum_stream *stream, const struct datum_header *record,
                                      struct esp_error *error);
 /* Reads and checks every byte. ESP_SYNTAX: it is damaged; ESP_SYSTEM. */
 enum esp_status datum_stream_check(struct datum_stream *stream, struct esp_error *error);
 
-/* Of one that is written: its file has all its bytes from now on, on the disk, for who writes to a mapping of
- * it. ESP_NO_MEMORY: the disk is full, or files cannot be mapped; ESP_SYSTEM. */
+/* Extends the file of a datum being written to its full size, with space on the disk, for callers that
+ * write to a mapping of it. ESP_NO_MEMORY: the disk is full, or files cannot be mapped; ESP_SYSTEM. */
 enum esp_status datum_stream_reserve(struct datum_stream *stream, struct esp_error *error);
 
-/* To read. Its header is looked at with the first piece. ESP_NOT_FOUND, ESP_SYSTEM. */
+/* Opens a file for reading. Its header is read with the first piece. ESP_NOT_FOUND, ESP_SYSTEM. */
 enum esp_status datum_stream_open(struct files *files, const struct datum_header *record,
                                   struct datum_stream **stream, struct esp_error *error);
-/* Memory that a piece takes while it is read: it begins and ends where blocks do. */
+/* Returns the memory needed to read a piece, which is extended to whole blocks. */
 uint64_t datum_stream_room(const struct datum_stream *stream, uint64_t offset, uint64_t bytes);
-/* The bytes, with the rest of their blocks around them, into `room`; *at is where they are in it. ESP_SYNTAX:
- * the file is damaged, and nothing of it is to be used; ESP_SYSTEM. */
+/* Reads the bytes, with the rest of their blocks around them, into `room`; *at is their position in it.
+ * ESP_SYNTAX: the file is damaged, and none of it may be used; ESP_SYSTEM. */
 enum esp_status datum_stream_read(struct datum_stream *stream, uint64_t offset, uint64_t bytes, void *room,
                                   uint8_t **at, struct esp_error *error);
 
-/* The file for mapping, and where the datum begins in it (at a page); -1: there is none. */
+/* Returns the file for mapping, and the offset of the datum in it (of a page); -1: there is none. */
 int datum_stream_descriptor(const struct datum_stream *stream, uint64_t *offset);
 
-/* One more has it, and closes it. By one thread at a time, as closing. */
+/* Adds a user, who must close it. Called by one thread at a time, like closing. */
 struct datum_stream *datum_stream_share(struct datum_stream *stream);
-/* The name of what was not finished goes; who reads it goes on. */
+/* Removes the name of an unfinished file; its readers continue. */
 void datum_stream_unlink(struct datum_stream *stream);
-/* Frees, with the last who has it; a file that was not finished is removed then. NULL is nothing to do. */
+/* Frees the stream with the last user; an unfinished file is removed then. NULL is ignored. */
 void datum_stream_close(struct datum_stream *stream);
 
 #endif

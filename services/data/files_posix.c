@@ -20,10 +20,10 @@
 
 struct posix_files {
     struct files files;
-    int folder; /* everything is relative to it, also when its path is renamed */
+    int folder; /* all paths are relative to it, even when its own path is renamed */
     int lock;
     pthread_mutex_t remaking;
-    char *name, *text; /* of the file that a folder has which is made again; NULL: none */
+    char *name, *text; /* the file to write when the folder is created again; NULL: none */
     char path[];
 };
 
@@ -38,7 +38,7 @@ static struct posix_files *of(struct files *files)
     return (struct posix_files *)files;
 }
 
-/* errno as a status, with the system's words. */
+/* Returns errno as a status, with the system's text. */
 static enum esp_status failed(const struct posix_files *posix, const char *what, const char *name,
                               struct esp_error *error)
 {
@@ -171,7 +171,7 @@ static bool is_removed(const struct posix_files *posix)
     return fstat(posix->folder, &is) == 0 && is.st_nlink == 0;
 }
 
-/* Locks the folder `in` for this process and writes the file that belongs there. The lock, or -1. */
+/* Locks the folder `in` for this process and writes the file that belongs there. Returns the lock, or -1. */
 static int furnish(const struct posix_files *posix, int in)
 {
     int fd = openat(in, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -194,12 +194,12 @@ static int furnish(const struct posix_files *posix, int in)
     return fd;
 }
 
-/* Other threads use the descriptors meanwhile, which therefore stay the same numbers. With `remaking` locked.
- */
+/* Creates the folder again. Other threads use the descriptors meanwhile, so their numbers must stay the
+ * same. With `remaking` locked. */
 static bool make_again(struct posix_files *posix)
 {
     if (!is_removed(posix))
-        return true; /* another thread was faster */
+        return true; /* another thread has done it */
     int in = folders_make(posix->path, 0) ? open(posix->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     int fd = in >= 0 ? furnish(posix, in) : -1;
     const bool made = fd >= 0 && fsync(in) == 0 && dup3(in, posix->folder, O_CLOEXEC) >= 0;
@@ -240,7 +240,7 @@ static enum esp_status open_to_read(struct files *files, const char *name, struc
                                     uint64_t *bytes, struct esp_error *error)
 {
     struct stat about;
-    /* A FIFO is not waited for. */
+    /* O_NONBLOCK: do not wait for the writer of a FIFO. */
     enum esp_status status = open_file(of(files), name, O_RDONLY | O_NONBLOCK, "cannot open", file, error);
     if (status != ESP_OK)
         return status;
@@ -351,7 +351,7 @@ static const struct files_ops posix_ops = {
     .sync_folder = sync_folder,
 };
 
-/* The folder's own name has to be durable too. */
+/* Syncs the parent, because the folder's own name must be durable too. */
 static enum esp_status sync_parent(const struct posix_files *posix, struct esp_error *error)
 {
     int fd = openat(posix->folder, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

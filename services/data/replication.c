@@ -11,7 +11,7 @@
 #define HALF_LIFE   (60 * NS_PER_S)
 #define MOST_COPIES 4
 #define MOST_DATA   4096
-#define LAPSE_LIVES 60.0 /* half-lives, after which a copy of which nothing was heard is taken for gone */
+#define LAPSE_LIVES 60.0 /* half-lives without a request, after which a copy counts as gone */
 
 struct asker {
     char *name;
@@ -42,7 +42,7 @@ static double decayed(const struct replication *replication, const struct asker 
     return asker->asks * exp2(-lives);
 }
 
-/* ---- who has a copy ---- */
+/* ---- servers with a copy ---- */
 
 static void lose_copy(struct replication *replication, struct watched *watched, struct asker *asker)
 {
@@ -71,7 +71,7 @@ static void forget(struct replication *replication, struct watched *watched)
     free(watched);
 }
 
-/* ---- who asks ---- */
+/* ---- servers that ask ---- */
 
 static struct watched *find(const struct replication *replication, struct datum_key key)
 {
@@ -112,7 +112,7 @@ static struct asker *find_asker(struct watched *watched, const char *who)
     return NULL;
 }
 
-/* The one without a copy that asks least gives its place to a new one. */
+/* Returns the asker without a copy that asks least, which a new one replaces. */
 static struct asker *least_asker(const struct replication *replication, struct watched *watched,
                                  int64_t now_ns)
 {
@@ -148,7 +148,7 @@ static struct asker *note_asker(struct replication *replication, struct watched 
     return asker;
 }
 
-/* Nobody tells when a server with a copy is gone for good. */
+/* Drops copies that were silent for long, because a server that is gone for good is not reported. */
 static void lapse_copies(struct replication *replication, struct watched *watched, int64_t now_ns)
 {
     double lapse_ns = LAPSE_LIVES * (double)replication->options.half_life_ns;
@@ -167,7 +167,7 @@ static double all_asks(const struct replication *replication, const struct watch
     return sum;
 }
 
-/* Whether fewer others without a copy ask more than there are copies to give. */
+/* Whether the asker is among the most frequent ones without a copy, as many as there are copies left. */
 static bool is_among_the_first(const struct replication *replication, const struct watched *watched,
                                const struct asker *asker, int64_t now_ns)
 {
@@ -185,7 +185,7 @@ static bool deserves_copy(const struct replication *replication, const struct wa
     uint64_t most = replication->options.most_bytes, used = replication->counts.copied_bytes;
     return watched->n_copies < replication->options.most_copies &&
            (most == 0 || (used <= most && watched->bytes <= most - used)) &&
-           asker->asks > 1 && /* it has asked before, not long ago */
+           asker->asks > 1 && /* it has asked before, recently */
            all_asks(replication, watched, now_ns) >= replication->options.asks &&
            is_among_the_first(replication, watched, asker, now_ns);
 }
@@ -198,7 +198,7 @@ bool replication_asked(struct replication *replication, struct datum_key key, ui
     if (!asker)
         return false;
     lapse_copies(replication, watched, now_ns);
-    lose_copy(replication, watched, asker); /* it would not ask if it had it still */
+    lose_copy(replication, watched, asker); /* it would not ask if it still had the copy */
     if (!deserves_copy(replication, watched, asker, now_ns))
         return false;
     asker->has_copy = true;

@@ -64,7 +64,8 @@ bool store_has(const struct store *store, struct datum_key key)
     return datum && datum->state == DATUM_VISIBLE;
 }
 
-/* Pages of a long list cost one sort and no more: what is added is sorted in by the next one. */
+/* Finds the next datum for a page of a list. All pages of a long list need one sort; data added meanwhile
+ * are sorted in by the next one. */
 static struct datum *behind(struct store *store, struct datum_key after)
 {
     if (!store->sorted) {
@@ -108,8 +109,8 @@ void store_count(const struct store *store, struct store_counts *counts)
     counts->pinned_bytes = counts->memory_bytes - store->movable_bytes;
 }
 
-/* What became of data that are not here any more: told to who asks, and what was deleted does not come back
- * as a copy that was on its way. */
+/* Epitaphs: the fate of data that are no longer here. Requests for such data are answered with it, and a
+ * copy of deleted data that was on its way is refused. */
 
 static const char *const ends[N_ENDS] = {
     [END_DELETED] = "it was deleted",
@@ -139,7 +140,7 @@ void store_note_end(struct store *store, struct datum_key key, const char *owner
     *epitaph = (struct store_epitaph){.key = key, .owner = store_owner_digest(owner), .end = end};
 }
 
-/* The latest word on it; NULL: there is none. */
+/* Returns the latest epitaph of the datum; NULL: there is none. */
 static const struct store_epitaph *find(const struct store *store, struct datum_key key)
 {
     for (uint32_t i = 0; i < STORE_EPITAPHS && i < store->n_epitaphs; i++) {
@@ -156,7 +157,7 @@ const char *store_moved_to(const struct store *store, struct datum_key key)
     return trace && trace->moved ? trace->names : NULL;
 }
 
-/* Of the datum, and not of the copy here only. */
+/* Whether the datum itself was deleted, and not only the copy here. */
 static bool ends_all(const struct store_epitaph *epitaph)
 {
     return epitaph->end == END_DELETED || epitaph->end == END_CONSUMED;
@@ -166,13 +167,13 @@ const char *store_epitaph(const struct store *store, const struct datum_id *id, 
 {
     const struct store_epitaph *epitaph = find(store, id->key);
     const struct store_trace *trace = store_find_trace(store, id->key);
-    /* What became since of a copy here, or of one that did not come, is not what became of the datum. */
+    /* The fate of a later copy here, or of one that did not come, is not the fate of the datum. */
     if (trace && trace->moved && !(epitaph && (ends_all(epitaph) || epitaph->end == END_BARRED))) {
         snprintf(text, STORE_EPITAPH_TEXT, "it was moved to server %.*s", CAP_NAME, trace->names);
         return text;
     }
     if (epitaph && epitaph->end == END_DAMAGED && !store_is_set_aside(store, id->key))
-        return "its file there was damaged, or somebody has removed it";
+        return "its file there was damaged, or was removed";
     if (epitaph)
         return ends[epitaph->end];
     if (trace)
@@ -214,8 +215,9 @@ bool store_has_lost(const struct store *store, struct datum_key key)
     return epitaph && epitaph->end == END_DAMAGED;
 }
 
-/* Data that nobody can name yet: who has ordered them has not heard that they are there. A durable one has a
- * file beside its own until he has, so that it does not outlive the end of the server in between. */
+/* Untaken data: the client that ordered them does not know their identity yet. A durable one has an extra
+ * file beside its own until the client knows, so that it does not outlive an end of the server before
+ * that. */
 
 #define ENDING ".untaken"
 
@@ -224,8 +226,8 @@ static const char *file_name(struct datum_key key, char name[STORE_BESIDE_NAME])
     return store_beside_name(key, ENDING, name);
 }
 
-/* It has gone, and so does the file that says that nobody knows it.
- * One that stays behind is removed at the next start. */
+/* Removes the extra file of an untaken datum that has gone. A file that stays behind is removed at the
+ * next start. */
 static void store_forget_untaken(struct store *store, struct datum *datum)
 {
     struct files *files = store->options.files;
@@ -262,7 +264,7 @@ enum esp_status store_note_taken(struct store *store, struct datum_key key, stru
     if (!datum || !datum->untaken)
         return ESP_OK;
     enum esp_status status = files->ops->remove(files, file_name(key, name), error);
-    if (status == ESP_OK || status == ESP_NOT_FOUND) /* also where it is said once more */
+    if (status == ESP_OK || status == ESP_NOT_FOUND) /* also when repeated */
         status = files->ops->sync_folder(files, "", error);
     datum->untaken = status != ESP_OK;
     return status;
@@ -270,7 +272,8 @@ enum esp_status store_note_taken(struct store *store, struct datum_key key, stru
 
 /* ---- at the start ---- */
 
-/* Its own files go before the one that says so: who stops in between goes on at the next start. */
+/* Removes the datum's files before the extra file, so that an interrupted removal continues at the next
+ * start. */
 static enum esp_status remove_untaken(struct files *files, struct datum_key key, struct esp_error *error)
 {
     char name[DATUM_FILE_NAME], beside[STORE_BESIDE_NAME];
@@ -279,7 +282,7 @@ static enum esp_status remove_untaken(struct files *files, struct datum_key key,
         log_notice("data: %s/%s: deleted: this server ended before who ordered it knew it", files->where,
                    name);
         status = files->ops->sync_folder(files, "", error);
-    } else if (status == ESP_NOT_FOUND) { /* it was not finished, or has gone */
+    } else if (status == ESP_NOT_FOUND) { /* it was unfinished, or has gone */
         status = ESP_OK;
     }
     return status == ESP_OK ? files->ops->remove(files, file_name(key, beside), error) : status;
@@ -314,7 +317,7 @@ bool store_add(struct store *store, struct datum *datum)
     return datum->hh.tbl != NULL;
 }
 
-/* Most data are made here and have owners with names as short as "". */
+/* Shares common names: most data are created here, and many owners are "". */
 static char *keep_name(struct store *store, const char *name)
 {
     if (strcmp(name, store->node) == 0)
@@ -432,7 +435,7 @@ static void count_end(struct store *store, const struct datum *datum, enum store
     case END_EXPIRED:
         store->counts.expired++;
         break;
-    case END_DAMAGED: /* counted when the file is set aside */
+    case END_DAMAGED: /* counted when the file is quarantined */
         break;
     default:
         store->counts.deleted += datum->state == DATUM_VISIBLE;
@@ -456,7 +459,7 @@ static void forget_on_disk(struct store *store, struct datum *datum)
     datum->on_disk = false;
 }
 
-/* Out of the hash. */
+/* Removes the datum from the hash. */
 static void take_out(struct store *store, struct datum *datum)
 {
     if (store->unverified == datum)
@@ -480,7 +483,7 @@ void store_end(struct store *store, struct datum *datum, enum store_end end)
     store_spare_no_more(store, datum);
     store_forget_untaken(store, datum);
     if (visible && datum->stream)
-        datum_stream_unlink(datum->stream); /* those who read it may outlive a new one of its name */
+        datum_stream_unlink(datum->stream); /* its readers may outlive a new datum of its name */
     if (visible) {
         store->counts.data--;
     } else {
@@ -547,7 +550,7 @@ void store_destroy(struct store *store)
     free(store);
 }
 
-/* Leases: what vanished clients leave behind does not stay for ever. */
+/* Leases: data of clients that have vanished are deleted. */
 
 static struct store_client *find_client(const struct store *store, const uint64_t id[2])
 {
@@ -569,7 +572,7 @@ static struct store_client *make_client(struct store *store, const uint64_t id[2
     return NULL;
 }
 
-/* Without memory for it, the datum has no lease: it goes when room is needed. */
+/* Without memory for the lease, the datum has none: it is deleted when room is needed. */
 static void store_join_client(struct store *store, struct datum *datum, const uint64_t id[2])
 {
     if (store->options.client_lease_ns == 0 || (id[0] == 0 && id[1] == 0))
@@ -607,7 +610,7 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* All of the client's; its record goes with the last one. */
+/* Deletes all data of the client; the last one frees its record. */
 static void expire_client(struct store *store, struct store_client *client)
 {
     struct datum *datum, *next;
@@ -632,7 +635,7 @@ static int64_t tick_clients(struct store *store, int64_t now_ns)
     return next_ns;
 }
 
-/* What moves or is being written is not idle. */
+/* A datum with a moving piece, or being written, is not idle. */
 static int64_t tick_unfinished(struct store *store, int64_t now_ns)
 {
     struct datum *datum, *next;
@@ -670,7 +673,7 @@ void store_spare(struct store *store, struct datum_key key, int64_t for_ns)
     store_line_up(store, datum);
 }
 
-/* It goes as others do. */
+/* The datum may be deleted like others again. */
 static void store_spare_no_more(struct store *store, struct datum *datum)
 {
     if (datum->spared_until_ns == 0)
@@ -694,7 +697,7 @@ static int64_t tick_spared(struct store *store, int64_t now_ns)
     return next_ns;
 }
 
-/* What may be dropped is in the order of its last use: behind the first one that is not due, none is. */
+/* The list is in the order of the last use: after the first datum that is not due, none is. */
 static int64_t tick_line(struct store *store, enum datum_line line, int64_t now_ns)
 {
     struct datum *datum, *next;
@@ -706,7 +709,7 @@ static int64_t tick_line(struct store *store, enum datum_line line, int64_t now_
         if (datum->passing)
             store_end(store, datum, END_PASSED);
     }
-    return now_ns + store->options.passing_ns; /* those that are pinned now */
+    return now_ns + store->options.passing_ns; /* pinned data */
 }
 
 static int64_t tick_passing(struct store *store, int64_t now_ns)
@@ -786,7 +789,7 @@ static struct datum *make_entry(struct store *store, const struct store_asker *a
     return datum;
 }
 
-/* Memory for all of it, or a file, or both. Nothing goes for it before both are sure. */
+/* Reserves memory, or a file, or both. Nothing is deleted to make room before both are known to fit. */
 static enum esp_status take_place(struct store *store, struct datum *datum, bool streamed,
                                   struct esp_error *error)
 {
@@ -897,7 +900,7 @@ enum esp_status store_commit(struct store *store, const struct store_asker *aske
     return ESP_OK;
 }
 
-/* Its file has its name, and nobody needs what it was written with any more. */
+/* Releases the stream that a datum was written with, once its file has its name. */
 static void note_on_disk(struct datum *datum)
 {
     datum->on_disk = datum->verified = true;
@@ -920,7 +923,7 @@ void store_written(struct store *store, struct datum *datum, bool well)
     }
     datum->used_ns = store_now(store);
     datum->state = DATUM_PUTTING;
-    if (!well && datum->stream) /* what was written may be lost */
+    if (!well && datum->stream) /* written bytes may be lost */
         ranges_clear(&datum->arrived);
     if (well)
         make_visible(store, datum);
@@ -928,7 +931,7 @@ void store_written(struct store *store, struct datum *datum, bool well)
         store_changed(store);
 }
 
-/* What is durable has its mode in its file. */
+/* Checks the mode: a durable datum has its mode in its file. */
 static enum esp_status check_keeping(const struct datum *datum, enum datum_mode mode, struct esp_error *error)
 {
     char text[DATUM_TEXT];
@@ -960,7 +963,7 @@ enum esp_status store_keep(struct store *store, const struct store_asker *asker,
         store_forget_trace(store, key);
         return ESP_OK;
     }
-    /* It is held by the work from now on: what makes room on the disk does not drop it. */
+    /* The work holds it from now on, so that making room on the disk does not delete it. */
     if (!(*work = store_make_work(store, datum, datum->stream ? WORK_PROMOTE : WORK_WRITE)))
         return error_no_memory(error, "writing a datum");
     if ((status = store_take_disk(store, datum, error)) != ESP_OK) {
@@ -1049,8 +1052,8 @@ static enum esp_status open_stream(struct store *store, struct store_pin *pin, s
     return ESP_OK;
 }
 
-/* It is larger than the memory: what uses it maps its file, which is looked at before. The header is whole
- * pages, and so is what is in front of the datum. */
+/* A datum larger than the memory: users map its file, which is checked first. The header is whole pages,
+ * so the datum starts at a page. */
 static enum esp_status begin_mapping(struct store *store, struct datum *datum, struct store_pin *pin,
                                      struct store_work **work, struct esp_error *error)
 {
@@ -1061,7 +1064,7 @@ static enum esp_status begin_mapping(struct store *store, struct datum *datum, s
     struct store_memory *memory = &pin->memory;
     int fd = datum_stream_descriptor(pin->stream, &offset);
     if (fd < 0)
-        return store_check_memory(store, datum->shape.bytes, error); /* that it does not fit */
+        return store_check_memory(store, datum->shape.bytes, error); /* explains that it does not fit */
     pin->mapped_bytes = offset + datum->shape.bytes;
     void *mapped = mmap(NULL, pin->mapped_bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (mapped == MAP_FAILED)
@@ -1074,7 +1077,7 @@ static enum esp_status begin_mapping(struct store *store, struct datum *datum, s
     return ESP_OK;
 }
 
-/* It is only on the disk: memory first, then work. */
+/* The datum is only on disk: reserve memory first, then read. */
 static enum esp_status begin_loading(struct store *store, struct datum *datum, struct store_pin *pin,
                                      struct store_work **work, struct esp_error *error)
 {
@@ -1094,7 +1097,7 @@ static enum esp_status begin_loading(struct store *store, struct datum *datum, s
     return ESP_OK;
 }
 
-/* Somebody is reading it already. */
+/* Another caller is reading it already. */
 static enum esp_status join_loading(struct store *store, struct datum *datum, struct store_pin *pin,
                                     struct store_work **work, struct esp_error *error)
 {
@@ -1170,7 +1173,7 @@ void store_loaded(struct store *store, struct store_work *work, bool usable)
     datum->loading = NULL;
     datum->disk_reads++;
     store->counts.disk_reads++;
-    if (work->status != ESP_OK) /* then nobody who joined can use it either */
+    if (work->status != ESP_OK) /* then no caller that joined can use it either */
         store_give_memory(store, datum);
     store_changed(store);
 }
@@ -1242,7 +1245,7 @@ static enum esp_status delete_file(struct store *store, struct datum *datum, enu
                      own.text);
 }
 
-/* `to`: it has moved there; NULL: it has not. */
+/* `to`: the server it has moved to; NULL: none. */
 static enum esp_status end(struct store *store, const struct store_asker *asker, const struct datum_id *id,
                            enum store_end why, const char *to, struct esp_error *error)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a store finds in its folder when it starts.
- */
+ * Recovers the contents of the store's folder at the start. */
 #include "services/data/store_state.h"
 #include "util/bytes.h"
 #include "util/fingerprint.h"
@@ -13,11 +12,11 @@
 #include <string.h>
 #include <utlist.h>
 
-#define MARKER      "store" /* says whose folder it is */
+#define MARKER      "store" /* file that names the folder's owner */
 #define MARKER_NEW  "store.new"
 #define MARKER_MOST 1024
 
-/* ---- whose folder it is ---- */
+/* ---- owner of the folder ---- */
 
 static enum esp_status sync_root(struct files *files, struct esp_error *error)
 {
@@ -108,7 +107,7 @@ static enum esp_status take_folder(struct store *store, struct esp_error *error)
     return status == ESP_OK ? write_marker(files, expected, error) : status;
 }
 
-/* ---- what is in it ---- */
+/* ---- contents ---- */
 
 struct names {
     char (*items)[DATUM_FILE_NAME];
@@ -248,7 +247,7 @@ static enum esp_status add_recovered(struct store *store, const struct datum_hea
     return ESP_OK;
 }
 
-/* A file that the disk cannot read now stays where it is: it may be read tomorrow. */
+/* A file that cannot be read now stays: it may be readable later. */
 static enum esp_status recover_one(struct store *store, const char *name, uint64_t *to_verify,
                                    struct esp_error *error)
 {
@@ -314,14 +313,14 @@ enum esp_status store_recover(struct store *store, struct esp_error *error)
         status = recover_all(store, error);
     if (status == ESP_OK)
         status = store_recover_places(store, error);
-    /* A name that was there but not yet durable must not be acknowledged now and lost later. */
+    /* A name that existed but was not durable yet must not be acknowledged now and lost later. */
     return status == ESP_OK ? sync_root(files, error) : status;
 }
 
-/* Traces of data that have gone from here and may be elsewhere: that one was deleted while other servers kept
- * it, too, or where it has moved. Who asks is told, and one of those that was away meanwhile asks when it is
- * back. Of durable data they are in the file that had the names of the others (store_room.c), so that a
- * restart forgets none. */
+/* Traces of data that have left while other servers may have them: a datum was deleted while other servers
+ * kept it, or it has moved. Requests for such data are answered with the trace, and holders that were away
+ * meanwhile ask when they are back. For durable data the trace is in the file that had the names of the
+ * other holders (store_room.c), so that it survives a restart. */
 
 #define MOST_TRACES 1024u
 
@@ -358,7 +357,7 @@ static void destroy(struct store_trace *trace)
     free(trace);
 }
 
-/* One whose file stays behind is there again after a restart, which is no harm. */
+/* If the file stays behind, the trace is back after a restart, which is harmless. */
 static void forget(struct store *store, struct store_trace *trace)
 {
     if (trace->on_disk)
@@ -371,7 +370,7 @@ static void forget(struct store *store, struct store_trace *trace)
 void store_add_trace(struct store *store, struct store_trace *trace)
 {
     struct store_trace *old = store_find_trace(store, trace->key);
-    if (old) { /* its file is the new one's now */
+    if (old) { /* its file belongs to the new trace now */
         old->on_disk = false;
         forget(store, old);
     }
@@ -393,7 +392,7 @@ static void write(struct store *store, struct store_trace *trace)
                     error.text);
 }
 
-/* The place that it moves to, and those that keep it besides. */
+/* Collects the place that it moves to, and its other holders. */
 static bool take_names(struct store_trace *trace, const struct datum *datum, const char *to)
 {
     const size_t own = to ? strlen(to) + 1 : 0;
@@ -418,7 +417,7 @@ struct store_trace *store_trace_begin(struct store *store, struct datum *datum, 
     struct store_trace *trace = calloc(1, sizeof *trace);
     if (!trace || !take_names(trace, datum, to)) {
         free(trace);
-        return NULL; /* then who asks is told less */
+        return NULL; /* then requests get a less precise answer */
     }
     trace->key = datum->key;
     trace->owner = store_owner_digest(datum->owner);
@@ -426,7 +425,7 @@ struct store_trace *store_trace_begin(struct store *store, struct datum *datum, 
     if (datum->on_disk)
         write(store, trace);
     if (trace->on_disk)
-        datum->places_on_disk = false; /* the file goes on without it */
+        datum->places_on_disk = false; /* the file outlives the datum */
     return trace;
 }
 
@@ -458,7 +457,7 @@ void store_trace_deleted(struct store *store, struct datum_key key, const char *
         write(store, trace);
 }
 
-/* Without those names. */
+/* Removes those names from the trace. */
 static void cut(struct store_trace *trace, const char *names, size_t bytes)
 {
     size_t used = 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Room: what goes when memory is short, in which order, and what cannot.
- */
+ * Makes room when memory is short: which data are freed, in which order, and which cannot be. */
 #include "services/data/store_state.h"
 #include "util/bytes.h"
 #include "util/log.h"
@@ -73,7 +72,7 @@ bool store_is_streamed(const struct store *store, uint64_t bytes, enum datum_mod
            (wanted || bytes > most || pages(bytes) > most);
 }
 
-/* Of files whose replicas may go. */
+/* Returns the bytes of files of deletable replicas. */
 static uint64_t droppable(const struct store *store)
 {
     const struct datum *datum;
@@ -83,7 +82,7 @@ static uint64_t droppable(const struct store *store)
     return bytes;
 }
 
-/* Whether the disk itself takes so much more: not known is yes. */
+/* Whether the disk has that much free space; true if unknown. */
 static bool is_room_on_disk(const struct store *store, uint64_t bytes, uint64_t *free_bytes)
 {
     struct files *files = store->options.files;
@@ -149,7 +148,7 @@ static void make_room(struct store *store, uint64_t bytes)
         else if ((datum = store->lines[LINE_LET_GO]))
             store_give_memory(store, datum);
         else
-            break; /* store_check_memory() has said that it goes */
+            break; /* store_check_memory() has said that it fits */
     }
 }
 
@@ -162,7 +161,7 @@ enum esp_status store_take_memory(struct store *store, struct datum *datum, stru
     make_room(store, bytes);
     status =
         segments_take(store->options.segments, pages(bytes), datum->segment_owner, &datum->segment, error);
-    if (status != ESP_OK) { /* what is kept for later may be what is missing */
+    if (status != ESP_OK) { /* memory of unused segments may be what is missing */
         segments_trim(store->options.segments);
         status = segments_take(store->options.segments, pages(bytes), datum->segment_owner, &datum->segment,
                                error);
@@ -201,10 +200,10 @@ void store_fill_memory(const struct datum *datum, struct store_memory *memory)
     memory->data = datum->segment->data + datum->place;
 }
 
-/* Files that were damaged: out of the way in damaged/, known there as long as nobody removes them. */
+/* Damaged files: moved to damaged/, and listed as long as they exist. */
 
 #define PATH_BYTES  (sizeof DAMAGED_FOLDER + 1 + 256)
-#define MOST_ASIDES 10000u /* that are known one by one; more are on the disk only */
+#define MOST_ASIDES 10000u /* most damaged files listed; further ones are only on the disk */
 
 static const char *path_of(const char *name, char path[PATH_BYTES])
 {
@@ -218,7 +217,7 @@ static const char *aside_path(const struct store_aside *aside, char path[PATH_BY
     return path_of(datum_file_name(aside->id.key, aside->finished, name), path);
 }
 
-/* The place of that file among those that are known, or where it would be. */
+/* Returns the position of that file in the list, or where to insert it. */
 static uint32_t place_of(const struct store *store, struct datum_key key, bool finished)
 {
     uint32_t from = 0, to = store->n_asides;
@@ -251,7 +250,7 @@ static void forget(struct store *store, uint32_t place)
     free(aside);
 }
 
-/* What its header tells, where that is whole. */
+/* Reads its header, if that is intact. */
 static bool look_at(struct store *store, const char *path, struct store_aside *aside)
 {
     struct files *files = store->options.files;
@@ -356,7 +355,7 @@ void store_forget_asides(struct store *store)
     free(store->asides);
 }
 
-/* Of a file whose header, length or name is wrong nobody knows whose it is. */
+/* A file with a damaged header, length or name has an unknown owner. */
 static bool may(const struct store_asker *asker, const struct store_aside *aside)
 {
     return asker->trusted || strcmp(asker->identity ? asker->identity : "", aside->owner) == 0;
@@ -380,7 +379,7 @@ static enum esp_status remove_file(struct store *store, uint32_t place, struct e
     struct files *files = store->options.files;
     char path[PATH_BYTES];
     enum esp_status status = files->ops->remove(files, aside_path(store->asides[place], path), error);
-    if (status != ESP_OK && status != ESP_NOT_FOUND) /* somebody has removed it by hand */
+    if (status != ESP_OK && status != ESP_NOT_FOUND) /* it was removed by hand */
         return status;
     forget(store, place);
     return files->ops->sync_folder(files, DAMAGED_FOLDER, error);
@@ -413,8 +412,8 @@ enum esp_status store_remove_aside(struct store *store, const struct store_asker
                            store->node, datum_id_short(id, text));
 }
 
-/* The disk's part of commits, opens and checks: prepared and ended with the owner's lock, done without it.
- * A datum is held meanwhile, so that what the work uses does not go. */
+/* The disk operations of commits, opens and checks: prepared and ended with the owner's lock, done without
+ * it. The work holds the datum meanwhile, so that what it uses is not freed. */
 
 struct store_work *store_make_work(struct store *store, struct datum *datum, enum work_kind kind)
 {
@@ -482,7 +481,7 @@ static void wait_for_latch(struct latch *latch, struct store_work *work)
     pthread_mutex_unlock(&latch->lock);
 }
 
-/* Its stream stays while it is written, and that of a pin with the pin. */
+/* The stream of a written datum stays until the work ends, that of a pin as long as the pin. */
 static enum esp_status do_it(struct store_work *work, struct esp_error *error)
 {
     struct datum_stream *stream = work->datum->stream;
@@ -512,7 +511,7 @@ void store_work_do(struct store_work *work)
         open_latch(work->latch, work);
 }
 
-/* Never served again, by nobody. Those who have its bytes have them from before. */
+/* The damaged datum is never served again; present readers read it before the damage. */
 void store_lose_damaged(struct store *store, struct datum *datum, const char *why)
 {
     char name[DATUM_FILE_NAME];
@@ -597,8 +596,8 @@ struct store_work *store_check_next(struct store *store)
     return NULL;
 }
 
-/* Pieces of data that move: into unfinished ones, out of pinned ones, through memory of their own where the
- * datum is streamed. */
+/* Pieces of data: written to unfinished data, read from pinned ones, through their own memory if the datum
+ * is streamed. */
 
 struct datum_id store_id_of(struct datum_key key)
 {
@@ -638,7 +637,7 @@ static enum esp_status check_piece(const struct datum *datum, uint64_t offset, u
                      datum->shape.bytes, bytes, offset);
 }
 
-/* Its bytes pass through memory of their own. */
+/* Allocates memory for a streamed piece. */
 static enum esp_status stream_piece(struct store_piece *piece, struct datum_stream *stream, uint64_t room,
                                     struct esp_error *error)
 {
@@ -687,7 +686,7 @@ static void note_sum(struct datum *datum, const struct store_piece *piece)
         store_sums_note(&datum->sums, piece->offset, piece->bytes, piece->crc32c);
 }
 
-/* One piece less is out; frees what was given up meanwhile. */
+/* Counts a returned piece; frees a given-up datum with its last piece. */
 static bool piece_back(struct store *store, struct datum *datum)
 {
     datum->areas--;
@@ -770,7 +769,7 @@ enum esp_status store_missing(struct store *store, const struct store_asker *ask
     return ESP_OK;
 }
 
-/* The file itself, where a worker writes all of it. */
+/* Maps the file itself when a worker writes all of it. */
 static enum esp_status map_file(struct datum *datum, struct store_memory *memory, struct esp_error *error)
 {
     uint64_t offset;
@@ -884,8 +883,9 @@ void store_pin_area_done(struct store *store, struct store_pin *pin, struct stor
     pin->datum->bytes_out += whole ? piece->bytes : 0;
 }
 
-/* Other servers that keep the same datum for good. Nobody else may know of one that is down: who deletes the
- * datum hears here that it will be back. Of a durable datum the names are in a file beside its own. */
+/* Places: other servers with permanent copies of a datum. A server that is down may be known only here: a
+ * client that deletes the datum learns that this server will be back. For a durable datum the names are in
+ * a file beside its own. */
 
 #define PLACES_MOST  64 /* of one datum */
 #define PLACES_BYTES (PLACES_MOST * (CAP_NAME + 1))
@@ -906,7 +906,7 @@ static bool is_among(const char *names, size_t bytes, const char *name)
     return false;
 }
 
-/* Names as nodes have them (services/node_name.h), each with its NUL. */
+/* Checks names of nodes (services/node_name.h), each with its NUL. */
 static enum esp_status check(const char *names, size_t bytes, struct esp_error *error)
 {
     if (bytes > 0 && names[bytes - 1] != 0)
@@ -952,7 +952,7 @@ enum esp_status store_write_places(struct store *store, struct datum_key key, co
     return status == ESP_OK ? files->ops->sync_folder(files, "", error) : status;
 }
 
-/* Its own and the new ones; the store's own node is none. */
+/* Merges the datum's list with the new names, without the store's own node. */
 static enum esp_status merge(const struct store *store, const struct datum *datum, const char *names,
                              size_t bytes, char *all, size_t *all_bytes, struct esp_error *error)
 {
@@ -1010,7 +1010,7 @@ enum esp_status store_note_places(struct store *store, const struct store_asker 
 const char *store_places(const struct store *store, struct datum_key key, size_t *bytes)
 {
     const struct datum *datum = store_find(store, key);
-    /* As long as there is one, what is here is a replica, or only coming. */
+    /* As long as there is a trace, the datum here is a replica, or not complete. */
     const struct store_trace *trace = store_find_trace(store, key);
     const char *names = trace ? trace->names : datum ? datum->places : NULL;
     *bytes = trace ? trace->bytes : datum ? datum->places_bytes : 0;
@@ -1024,7 +1024,7 @@ void store_remove_places(struct store *store, struct datum_key key)
     files->ops->remove(files, file_name(key, name), NULL);
 }
 
-/* One that stays behind is removed at the next start. */
+/* A file that stays behind is removed at the next start. */
 void store_forget_places(struct store *store, const struct datum *datum)
 {
     if (datum->places_on_disk)
@@ -1033,13 +1033,13 @@ void store_forget_places(struct store *store, const struct datum *datum)
 
 /* ---- at the start ---- */
 
-/* What such a file says. */
+/* Contents of a file of places. */
 struct told {
     char text[PLACES_HEAD_BYTES + PLACES_BYTES + 1];
     const char *names; /* in the text, each with its NUL */
     size_t bytes;
     bool is_trace;
-    struct store_trace trace; /* then: of which kind */
+    struct store_trace trace; /* then: its kind */
 };
 
 static enum esp_status read_file(struct files *files, const char *name, struct told *told,
@@ -1087,7 +1087,7 @@ static void recover_trace(struct store *store, struct datum_key key, const struc
     if (!trace || !names) {
         free(trace);
         free(names);
-        return; /* the next start tells of it */
+        return; /* the next start will find it */
     }
     *trace = told->trace;
     trace->key = key;
@@ -1096,7 +1096,7 @@ static void recover_trace(struct store *store, struct datum_key key, const struc
     store_add_trace(store, trace);
 }
 
-/* A trace beside its datum is of a deletion, or a move, that was not finished: its names are places. */
+/* A trace beside its datum belongs to a deletion, or a move, that was not finished: its names are places. */
 static void recover_one(struct store *store, struct datum_key key)
 {
     struct files *files = store->options.files;
@@ -1109,7 +1109,8 @@ static void recover_one(struct store *store, struct datum_key key)
     if (datum && status == ESP_OK)
         recover_places(datum, &told);
     else if (datum)
-        log_error("data: %s/%s: %s: who deletes that datum does not hear of other servers that keep it",
+        log_error("data: %s/%s: %s: the names of other servers with that datum are lost, and a client that "
+                  "deletes it will not learn them",
                   files->where, name, error.text);
     else if (status == ESP_OK && told.is_trace && told.bytes > 0)
         recover_trace(store, key, &told);

@@ -10,7 +10,7 @@ struct store_sum {
     uint32_t crc32c;
 };
 
-/* The first piece that ends behind `offset`, or n. */
+/* Returns the first piece that ends after `offset`, or n. */
 static uint32_t first_behind(const struct store_sums *sums, uint64_t offset)
 {
     uint32_t low = 0, high = sums->n;

@@ -7,14 +7,14 @@
 #include <pthread.h>
 #include <time.h>
 
-#define PAUSE_MS 20 /* before the second try; four times as long before each further one */
+#define PAUSE_MS 20 /* before the second try; multiplied by four before each further one */
 
 struct transfer {
     const struct transfer_options *options;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* guards the following members */
     pthread_cond_t left;
     struct ranges *done;
-    uint64_t next; /* nobody has taken anything from here on */
+    uint64_t next; /* no thread has taken a piece from here on */
     bool helping;
     enum esp_status status; /* the first failure */
     struct esp_error error;
@@ -46,7 +46,7 @@ static void fail(struct transfer *transfer, const struct esp_error *error)
     transfer->error = *error;
 }
 
-/* The first piece at or behind `from` that has not been done. */
+/* Finds the first piece at or after `from` that is not done. */
 static bool find_gap(const struct ranges *done, uint64_t from, uint64_t bytes, struct range *gap)
 {
     *gap = (struct range){from, bytes};
@@ -118,7 +118,7 @@ static enum esp_status move_once(const struct transfer_options *options, const s
     return ESP_OK;
 }
 
-/* A chunk that was damaged on the way is a violation of the protocol. */
+/* Whether to try again. A damaged chunk has status ESP_PROTOCOL. */
 static bool may_be_tried_again(const struct transfer_options *options, enum esp_status status)
 {
     if ((options->cancelled && options->cancelled(options->arg)) ||

@@ -9,7 +9,7 @@
 
 #define MOST_OF_ONE_NAME 10000
 
-/* "mine.esp", "mine_2.esp", ... */
+/* Makes "mine.esp", "mine_2.esp", ... */
 static bool numbered(const char *file, unsigned number, char name[DESCRIPTION_MOST_NAME])
 {
     const char *dot = strrchr(file, '.');
@@ -55,7 +55,7 @@ enum esp_status description_choose_name(const struct directory_tree *tree, const
                      MOST_OF_ONE_NAME, file);
 }
 
-/* ---- what is another file's ---- */
+/* ---- name conflicts with other files ---- */
 
 static struct problem_set *problems_of(const struct directory_entry *entry)
 {
@@ -66,7 +66,7 @@ static struct problem_set *problems_of(const struct directory_entry *entry)
     return set;
 }
 
-/* Whether they describe a problem of the same name. What cannot be read may be anything. */
+/* Whether they describe a problem of the same name. An unreadable file may describe anything. */
 static bool share(const struct problem_set *ours, const struct directory_entry *entry)
 {
     struct problem_set *theirs = problems_of(entry);
@@ -77,7 +77,8 @@ static bool share(const struct problem_set *ours, const struct directory_entry *
     return found;
 }
 
-/* An entry there that is of the same problems, and that nothing of the tree has the name of; NULL: none. */
+/* Returns an entry there that describes the same problems, and whose name no entry of the tree has; NULL:
+ * none. */
 static const struct directory_entry *find_older(const struct directory_tree *tree,
                                                 const struct directory_tree *there,
                                                 const struct problem_set *ours)

@@ -15,7 +15,8 @@ static const struct directory_backend *find(const char *url)
     return NULL;
 }
 
-/* A base that is too high would have each entry told to be in the wrong place, and nothing of the mistake. */
+/* Detects a base that is too high; otherwise each entry would be reported as misplaced, and not the actual
+ * error. */
 static enum esp_status check_base(const struct directory_options *options, const struct directory_tree *tree,
                                   const char *base, struct esp_error *error)
 {

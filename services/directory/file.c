@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The lock is the kernel's, on a file beside the one that is written: that one is replaced, and a lock on
- * what is no longer there keeps nobody out. Locks of open file descriptions, as those of processes would let
- * two threads in; NFS passes both on.
- */
+ * The lock is the kernel's, on a separate file, because the LDIF file itself is replaced, and a lock on a
+ * replaced file protects nothing. It is a lock of an open file description, because a lock of the process
+ * would let two threads in. NFS supports both. */
 #include "services/directory/directory.h"
 #include "services/directory/file_turn.h"
 #include "services/directory/ldif.h"
@@ -30,7 +29,8 @@ struct file_turn {
     char path[PATH_MAX];
 };
 
-/* Whose turn ends removes the file: who has opened it before that has a lock on nothing. */
+/* Whether the descriptor is still the lock file: the end of a turn removes the file, and a lock on a
+ * removed file protects nothing. */
 static bool is_that_file(const struct file_turn *turn)
 {
     struct stat here, there;
@@ -38,13 +38,13 @@ static bool is_that_file(const struct file_turn *turn)
            here.st_dev == there.st_dev;
 }
 
-/* For people, and for the message of those who wait. */
+/* Writes the owner of the lock into the file, for people and for the error message of waiting processes. */
 static void say_who(const struct file_turn *turn)
 {
     char text[32];
     const int n = snprintf(text, sizeof text, "%ld\n", (long)getpid());
     if (ftruncate(turn->fd, 0) != 0 || pwrite(turn->fd, text, (size_t)n, 0) != n)
-        return; /* a full disk: the lock is what counts */
+        return; /* a full disk: only the lock matters */
 }
 
 static long who(const struct file_turn *turn)
@@ -104,10 +104,10 @@ static enum esp_status wait_for(struct file_turn *turn, const char *path, int64_
     }
 }
 
-/* Waits for at most that long until nobody else writes the file, of which there need be none yet, and keeps
- * others out until file_turn_end(): processes (of other machines, too, where the file system can), and other
- * turns of this one. ESP_BUSY: another one's turn lasts longer (the text names its process); ESP_SYSTEM: the
- * file "PATH.lock", which is there while a turn lasts, cannot be made or locked. Any thread. */
+/* Waits for at most that long until no one else writes the file (which need not exist yet), and excludes
+ * others until file_turn_end(): processes (also on other machines, if the file system supports it), and
+ * other turns of this one. ESP_BUSY: another turn lasts longer (the text names its process); ESP_SYSTEM:
+ * the file "PATH.lock", which exists during a turn, cannot be created or locked. Any thread. */
 static enum esp_status file_turn_begin(const char *path, int64_t timeout_ms, struct file_turn **turn,
                                        struct esp_error *error)
 {
@@ -134,12 +134,12 @@ void file_turn_end(struct file_turn *turn)
 {
     if (!turn)
         return;
-    unlink(turn->path); /* before the lock goes: it is this turn's until then */
+    unlink(turn->path); /* before the lock is released, while the file is still this turn's */
     close(turn->fd);
     free(turn);
 }
 
-/* The directory as an LDIF file. */
+/* The backend for an LDIF file. */
 
 static const char *path_of(const struct directory_options *options)
 {
@@ -153,14 +153,14 @@ static enum esp_status read_file(const struct directory_options *options, struct
     return ldif_load(path_of(options), tree, base, error);
 }
 
-/* Its classes and own name are those that it has, or nobody would find it. */
+/* Classes and the naming attribute of an existing entry stay; otherwise it would not be found. */
 static bool stays(const char *attribute)
 {
     return strcasecmp(attribute, "objectClass") == 0 || strcasecmp(attribute, "cn") == 0 ||
            strcasecmp(attribute, "ou") == 0;
 }
 
-/* As in LDAP: an entry that is there gets the attributes of ours anew, and keeps those that ours has not. */
+/* As in LDAP: the attributes of an existing entry are replaced by ours, and its other attributes stay. */
 static enum esp_status merge(struct directory_tree *to, const struct directory_entry *entry,
                              struct esp_error *error)
 {
@@ -179,7 +179,7 @@ static enum esp_status merge(struct directory_tree *to, const struct directory_e
     return ESP_OK;
 }
 
-/* The base is the site's own. */
+/* Removes entries that are not in the tree, except the base, which is the site's own. */
 static void take_out_others(struct directory_tree *whole, const struct directory_tree *tree)
 {
     size_t n = 0;
@@ -205,7 +205,7 @@ static enum esp_status replace_file(const struct directory_options *options, str
     struct directory_tree whole = {0};
     struct esp_error why = {0};
     const char *base = DIRECTORY_FILE_BASE;
-    /* A file that is damaged is not written over: what is in it may be all there is. */
+    /* A damaged file is not overwritten, because its contents may exist nowhere else. */
     enum esp_status status = read_file(options, &whole, &base, &why);
     if (status == ESP_NOT_FOUND) {
         base = DIRECTORY_FILE_BASE;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who writes a file that is read, changed and replaced as a whole: one after the other, or the later one
- * takes what the other has added for not there. Readers need no turn.
- */
+ * Serialises processes that read, change and replace a whole file. Without this, a later writer would lose
+ * what another one added meanwhile. Readers need no turn. */
 #ifndef SERVICES_DIRECTORY_FILE_TURN_H
 #define SERVICES_DIRECTORY_FILE_TURN_H
 
@@ -12,7 +11,7 @@
 
 struct file_turn;
 
-/* The next one's. NULL is nothing to do. */
+/* Ends the turn. NULL is ignored. */
 void file_turn_end(struct file_turn *turn);
 
 #endif

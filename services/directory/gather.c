@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An entry being made; the first failure stays. */
+/* An entry being built; the first failure is kept. */
 struct maker {
     struct directory_tree *tree;
-    struct directory_entry *entry; /* NULL: it failed, or it was there already */
+    struct directory_entry *entry; /* NULL: it failed, or it exists already */
     struct esp_error *error;
     enum esp_status status;
     char name[DIRECTORY_MOST_NAME + 1];
@@ -24,7 +24,7 @@ struct maker {
 
 static void put_bytes(struct maker *maker, const char *attribute, const char *text, size_t length)
 {
-    if (maker->entry && maker->status == ESP_OK && length > 0) /* LDAP knows no empty values */
+    if (maker->entry && maker->status == ESP_OK && length > 0) /* LDAP has no empty values */
         maker->status = directory_tree_add(maker->tree, maker->entry, attribute, text, length, maker->error);
 }
 
@@ -40,7 +40,7 @@ static void put_number(struct maker *maker, const char *attribute, uint64_t numb
     put(maker, attribute, text);
 }
 
-/* The preferred one first: values of LDAP have no order unless they say it. */
+/* Writes the preferred parent first, with explicit positions, because values in LDAP have no order. */
 static void put_parents(struct maker *maker, const char *first, const struct config_strings *others)
 {
     char text[300];
@@ -113,7 +113,7 @@ enum esp_status gather_problem(struct directory_tree *tree, const struct problem
                                struct esp_error *error)
 {
     struct maker maker, below;
-    enum esp_status left_out = ESP_OK; /* one of its implementations */
+    enum esp_status left_out = ESP_OK; /* status of implementations that were left out */
     char digest[20];
     begin(&maker, tree, problem->name, DIRECTORY_PROBLEMS, DIRECTORY_PROBLEM, error);
     snprintf(digest, sizeof digest, "%016" PRIx64, problem->digest);
@@ -144,7 +144,7 @@ static enum esp_status gather_text(struct directory_tree *tree, const char *path
     enum esp_status status =
         description_choose_name(tree, slash ? slash + 1 : path, text, length, name, error);
     if (status != ESP_OK || description_is_there(tree, name))
-        return status; /* with this text */
+        return status; /* an entry with this text exists */
     begin(&maker, tree, name, DIRECTORY_DESCRIPTIONS, DIRECTORY_DESCRIPTION, error);
     put_bytes(&maker, "espalierText", text, length);
     return maker.status;
@@ -178,7 +178,7 @@ enum esp_status gather_descriptions(struct directory_tree *tree, const struct pr
     return status;
 }
 
-/* What it knows of its ranks, as the file in its state_dir has it. */
+/* Adds the profile of its ranks, from the file in its state_dir. */
 static enum esp_status put_ranks(struct maker *maker, const char *state_dir, struct esp_error *error)
 {
     struct parallel_profile profile;
@@ -211,7 +211,7 @@ enum esp_status gather_machine(struct directory_tree *tree, const struct setting
     return maker.status;
 }
 
-/* Whether an entry has that name, and is not of the same problem in the same letters. */
+/* Whether an entry has that name in other upper and lower case, so that it belongs to another problem. */
 static bool is_of_another(const struct directory_tree *tree, const char *cn, const char *parent,
                           const struct cost_model *model)
 {

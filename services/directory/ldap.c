@@ -20,7 +20,7 @@ struct ldap_session {
     char password[256];
     struct patience patience;
     bool connected;
-    struct ldap_conncb opened; /* tells us the socket */
+    struct ldap_conncb opened; /* callback that gives us the socket */
     struct esp_error *error;
 };
 
@@ -49,14 +49,14 @@ static enum esp_status status_of(int code)
     }
 }
 
-/* The session's error out of libldap's code, and what was attempted. */
+/* Sets the session's error from libldap's code and the attempted operation. */
 static enum esp_status ldap_failed(const struct ldap_session *session, int code, const char *what)
 {
     char *detail = NULL;
     if (session->ld)
         ldap_get_option(session->ld, LDAP_OPT_DIAGNOSTIC_MESSAGE, &detail);
     if (detail && strcmp(detail, "(unknown error code)") == 0)
-        *detail = 0; /* of a library that found nothing wrong itself */
+        *detail = 0; /* when the library itself found no error */
     if (patience_is_over(&session->patience))
         code = LDAP_TIMEOUT;
     enum esp_status status =
@@ -91,7 +91,7 @@ static enum esp_status read_password(struct ldap_session *session)
                            "%s: expected a password in the first line, found none", path);
 }
 
-/* Fills what a SASL mechanism asks for. */
+/* Answers the questions of a SASL mechanism. */
 static int interact(LDAP *ld, unsigned flags, void *defaults, void *questions)
 {
     (void)ld;
@@ -120,7 +120,7 @@ static int bind_to(struct ldap_session *session)
                             NULL, NULL, NULL);
 }
 
-/* Which file, and what is wrong with it: libldap says neither. */
+/* Names the bad CA file and the error: libldap reports neither. */
 static enum esp_status no_authority(const struct ldap_session *session)
 {
     const char *path = session->options->ca;
@@ -134,7 +134,7 @@ static enum esp_status no_authority(const struct ldap_session *session)
         session->options->url, path ? path : "the system's files");
 }
 
-/* libldap knows that TLS did not come about, and seldom why. */
+/* Explains why TLS failed, which libldap rarely does. */
 static enum esp_status no_tls(const struct ldap_session *session, int code, const char *what)
 {
     char authority[200] = "the system trusts";
@@ -162,7 +162,7 @@ static int set_up_tls(struct ldap_session *session)
     return ldap_set_option(session->ld, LDAP_OPT_X_TLS_NEWCTX, &zero);
 }
 
-/* Connected: from here on our patience is what ends waiting, and libldap's own must not. */
+/* Connected: from here on our deadline ends waits, so libldap's own timeout is disabled. */
 static int on_open(LDAP *ld, Sockbuf *socket, LDAPURLDesc *url, struct sockaddr *address,
                    struct ldap_conncb *callback)
 {
@@ -184,7 +184,7 @@ static void on_close(LDAP *ld, Sockbuf *socket, struct ldap_conncb *callback)
     (void)callback;
 }
 
-/* No wait without a deadline; no referrals to servers that nobody named. */
+/* Sets a deadline for all waits, and disables referrals to other servers. */
 static void set_limits(struct ldap_session *session)
 {
     const int version = LDAP_VERSION3;
@@ -199,8 +199,8 @@ static void set_limits(struct ldap_session *session)
     ldap_set_option(session->ld, LDAP_OPT_CONNECT_CB, &session->opened);
 }
 
-/* What libldap will ask the resolver for, so that the answers are near by then: the host's own name, when it
- * is used first, and the server's. */
+/* Asks the resolver for the names that libldap will need (the host's own name, and the server's) within
+ * the deadline, so that the answers are cached. */
 static void resolve(const char *host)
 {
     LDAP *ld = NULL;
@@ -245,8 +245,8 @@ static bool is_encrypted_first(const struct directory_options *options)
     return strncmp(options->url, directory_ldaps.scheme, strlen(directory_ldaps.scheme)) == 0;
 }
 
-/* Bound as the options say. Whatever it returns: ldap_session_close(). ESP_CONFIG, ESP_UNREACHABLE,
- * ESP_TIMEOUT, ESP_REFUSED, ESP_SECURITY, ESP_SYSTEM. */
+/* Connects and binds according to the options. Call ldap_session_close() in any case. ESP_CONFIG,
+ * ESP_UNREACHABLE, ESP_TIMEOUT, ESP_REFUSED, ESP_SECURITY, ESP_SYSTEM. */
 static enum esp_status ldap_session_open(struct ldap_session *session,
                                          const struct directory_options *options, struct esp_error *error)
 {
@@ -273,7 +273,7 @@ static enum esp_status ldap_session_open(struct ldap_session *session,
 
 static void ldap_session_close(struct ldap_session *session)
 {
-    /* Its good-bye may wait too, but for nobody who has been given up. */
+    /* Unbinding may wait too, unless the server has timed out already. */
     if (!patience_is_over(&session->patience))
         patience_renew(&session->patience);
     if (session->ld)
@@ -282,21 +282,21 @@ static void ldap_session_close(struct ldap_session *session)
     explicit_bzero(session->password, sizeof session->password);
 }
 
-/* All entries of an LDAP server below a base. One paged search gets them where the server lets it. Where it
- * counts that as a whole against its limit of sizes (500 entries, for OpenLDAP by default), it is made in
- * parts: the entries directly below, by the first letters of their names where these are too many, too; and
- * then what is below each of them, several searches at a time. */
+/* Reads all entries of an LDAP server below a base. One paged search is enough if the server allows it. If
+ * the server limits the whole search (500 entries, for OpenLDAP by default), it is split: the entries
+ * directly below the base, by the first letters of their names if necessary; then the entries below each
+ * of them, several searches at a time. */
 
-#define PAGE       200 /* entries of one answer: models are long */
-#define AT_A_TIME  32  /* searches whose answers are waited for together */
+#define PAGE       200 /* entries of one page: models are long */
+#define AT_A_TIME  32  /* searches in progress at the same time */
 #define MOST_DEPTH 8   /* of entries; ours have three levels */
 
-/* Pages one after the other without an entry that is new. Some are: those of a search that was cut short come
- * again when it is made in parts, and filters may leave nothing of a page. */
+/* Most consecutive pages without a new entry. Some are normal: a split search repeats entries of the
+ * search that was cut off, and filters may leave nothing of a page. */
 #define MOST_IDLE_PAGES 1000
 
-/* What names are told apart by, letter after letter; what begins with another one is searched for as "none of
- * these". */
+/* Characters that split a level by names; names that continue with other characters are found by a search
+ * for "none of these". */
 #define LETTERS     "abcdefghijklmnopqrstuvwxyz0123456789-_."
 #define MOST_PREFIX 24
 
@@ -306,7 +306,7 @@ struct search {
     const char *filter;
 };
 
-/* The name below the base, as our tree has it; false for what is not below it. */
+/* Converts a name to one below the base, as in our tree; false if it is not below the base. */
 static bool below_base(const struct ldap_session *session, char *name)
 {
     const size_t n = strlen(name), m = strlen(session->base);
@@ -341,7 +341,7 @@ static enum esp_status take_entries(struct ldap_session *session, LDAPMessage *r
     for (LDAPMessage *message = ldap_first_entry(session->ld, result); message && status == ESP_OK;
          message = ldap_next_entry(session->ld, message)) {
         char *name = ldap_get_dn(session->ld, message);
-        /* Found already: by a search that was cut short, and that is made again in parts. */
+        /* It may have been found already, by a search that was cut off and is repeated in parts. */
         if (name && below_base(session, name) && !directory_tree_find(tree, name)) {
             struct directory_entry *entry = directory_tree_entry(tree, name, session->error);
             status = entry ? take_values(session, message, tree, entry) : session->error->status;
@@ -353,8 +353,8 @@ static enum esp_status take_entries(struct ldap_session *session, LDAPMessage *r
 
 /* ---- one search ---- */
 
-/* One page; *cookie goes on where it ended. *cut: there is more than the server gives, so far this is taken.
- */
+/* Reads one page; *cookie continues where it ended. *cut: there are more entries than the server returns;
+ * those received are used. */
 static enum esp_status read_page(struct ldap_session *session, const struct search *search,
                                  struct berval *cookie, bool *cut, struct directory_tree *tree)
 {
@@ -408,14 +408,14 @@ static enum esp_status too_many(const struct ldap_session *session, const char *
 {
     return error_set(
         session->error, ESP_LIMIT,
-        "%.150s: %.150s: there are more entries than the LDAP server gives, and their names do not "
-        "tell them apart; set its limit for who reads (olcLimits)",
+        "%.150s: %.150s: the LDAP server returns too few entries, and a search by their names does not help; "
+        "raise its limit for this reader (olcLimits)",
         session->options->url, what);
 }
 
-/* ---- a level, by letters ---- */
+/* ---- a level, split by letters ---- */
 
-/* Entries directly below whose names begin with the prefix: by another letter each time. */
+/* Reads entries directly below whose names begin with the prefix, one next letter at a time. */
 static enum esp_status read_letters(struct ldap_session *session, char *base, const char *prefix,
                                     struct directory_tree *tree)
 {
@@ -454,7 +454,7 @@ static enum esp_status read_level(struct ldap_session *session, char *base, stru
     return status == ESP_OK && cut ? read_letters(session, base, "", tree) : status;
 }
 
-/* ---- what is below the entries of a level ---- */
+/* ---- subtrees of a level's entries ---- */
 
 static enum esp_status read_parts(struct ldap_session *session, const char *below, unsigned depth,
                                   struct directory_tree *tree);
@@ -468,7 +468,7 @@ static char *whole_name(const struct ldap_session *session, const char *below)
     return name;
 }
 
-/* The answer to a search that was begun. */
+/* Receives the answer to a started search. */
 static enum esp_status finish(struct ldap_session *session, int id, const char *below, unsigned depth,
                               struct directory_tree *tree)
 {
@@ -492,7 +492,7 @@ static enum esp_status finish(struct ldap_session *session, int id, const char *
     return status == ESP_OK && cut ? read_parts(session, below, depth, tree) : status;
 }
 
-/* Some searches, begun together, for what is below these. */
+/* Reads the subtrees of these entries by several searches started together. */
 static enum esp_status read_below(struct ldap_session *session, const char *const *names, size_t n,
                                   unsigned depth, struct directory_tree *tree)
 {
@@ -516,7 +516,8 @@ static enum esp_status read_below(struct ldap_session *session, const char *cons
     return status;
 }
 
-/* The names of the entries directly below that one, for free(); they belong to the tree. */
+/* Lists the names of the entries directly below that one; the caller frees the array, the tree owns the
+ * names. */
 static const char **children_of(const struct directory_tree *tree, const char *below, size_t *n)
 {
     const char **names = calloc(tree->n + 1, sizeof *names);
@@ -529,7 +530,7 @@ static const char **children_of(const struct directory_tree *tree, const char *b
     return names;
 }
 
-/* A subtree that is too much for one search: its level, and then what is below each of its entries. */
+/* Reads a subtree that is too large for one search: its top level, then the subtree of each entry. */
 static enum esp_status read_parts(struct ldap_session *session, const char *below, unsigned depth,
                                   struct directory_tree *tree)
 {
@@ -551,7 +552,7 @@ static enum esp_status read_parts(struct ldap_session *session, const char *belo
     return status;
 }
 
-/* All entries of the base into the tree (services/directory/ldap.c). As directory_read(). */
+/* Reads all entries of the base into the tree. As directory_read(). */
 static enum esp_status ldap_read_all(struct ldap_session *session, struct directory_tree *tree)
 {
     const struct search whole = {session->base, LDAP_SCOPE_SUBTREE, "(objectClass=*)"};
@@ -564,7 +565,7 @@ static enum esp_status ldap_read_all(struct ldap_session *session, struct direct
     return status == ESP_OK ? read_parts(session, "", 0, tree) : status;
 }
 
-/* Entries into an LDAP server. */
+/* Writes entries to an LDAP server. */
 
 /* The values of an entry as one LDAPMod for each attribute; NULL-ended; NULL without memory. */
 struct change {
@@ -594,7 +595,7 @@ static bool make_change(struct change *change, const struct directory_entry *ent
         const struct directory_value *value = &entry->values[i];
         change->values[i] = (struct berval){value->length, (char *)value->text};
         if (i > 0 && strcasecmp(value->attribute, entry->values[i - 1].attribute) == 0) {
-            change->pointers[p - 1] = &change->values[i]; /* over the end of the list before */
+            change->pointers[p - 1] = &change->values[i]; /* overwrites the NULL of the list before */
             p++;
             continue;
         }
@@ -608,7 +609,7 @@ static bool make_change(struct change *change, const struct directory_entry *ent
     return true;
 }
 
-/* Where the entry is there already, what ours says replaces it; its classes and own name stay. */
+/* Replaces the attributes of an existing entry by ours; its classes and naming attribute stay. */
 static int replace(struct ldap_session *session, const char *name, const struct directory_entry *entry)
 {
     struct change change;
@@ -627,7 +628,8 @@ static int replace(struct ldap_session *session, const char *name, const struct 
     return code;
 }
 
-/* The base is the site's own entry: one that is not there is made where its name says how. */
+/* Creates the base if it is missing, with the class that its name implies; an existing base is the site's
+ * own. */
 static enum esp_status put_base(struct ldap_session *session)
 {
     char unit[256], what[300];
@@ -682,8 +684,7 @@ static enum esp_status take_out(struct ldap_session *session, const struct direc
     return status;
 }
 
-/* Brings the tree in, and takes out what is not in it (services/directory/ldap.c). As
- * directory_write(). */
+/* Writes the tree, and with `prune` removes entries that are not in it. As directory_write(). */
 static enum esp_status ldap_write_all(struct ldap_session *session, const struct directory_tree *tree,
                                       bool prune, directory_progress progress, void *arg)
 {
@@ -696,7 +697,7 @@ static enum esp_status ldap_write_all(struct ldap_session *session, const struct
     return status == ESP_OK && prune ? take_out(session, tree) : status;
 }
 
-/* The directory on an LDAP server: one connection for each reading or writing. */
+/* The backend for an LDAP server: one connection for each reading or writing. */
 
 static enum esp_status read_ldap(const struct directory_options *options, struct directory_tree *tree,
                                  const char **base, struct esp_error *error)

@@ -15,16 +15,16 @@
 #include <unistd.h>
 
 #define COLUMNS 78
-#define JOINED  '\r' /* where ldif_getline() has taken the end of a line and a blank out */
+#define JOINED  '\r' /* mark where ldif_getline() has joined lines */
 
-/* What we write is remarks in front and behind, too: a file that was cut between two entries would say that
- * the others are gone. */
+/* Remarks written at both ends: a file that was cut between two entries would otherwise look like one
+ * without the other entries. */
 #define WHOLE "# whole up to the line \"# end\"\n"
 #define END   "# end\n"
 
 struct reader {
     const char *path;
-    unsigned line; /* where the record begins */
+    unsigned line; /* first line of the record */
     char *base;
     struct directory_tree *tree;
     struct esp_error *error;
@@ -36,7 +36,7 @@ static enum esp_status wrong(const struct reader *reader, const char *expected, 
                      reader->line, expected, found);
 }
 
-/* What is too much for the tree is told with its place, too. */
+/* Adds the position to an error that the tree is full. */
 static enum esp_status at_line(const struct reader *reader, enum esp_status status)
 {
     if (status != ESP_LIMIT)
@@ -47,8 +47,8 @@ static enum esp_status at_line(const struct reader *reader, enum esp_status stat
 
 /* ---- reading ---- */
 
-/* The name below the base; NULL: it is not below it. Blanks behind commas of the base are not looked through:
- * those who write LDIF do not put any. */
+/* Returns the name below the base; NULL: it is not below it. Blanks after commas of the base are not
+ * handled, because LDIF writers do not produce them. */
 static const char *below_base(const struct reader *reader, char *name)
 {
     const size_t n = strlen(name), m = strlen(reader->base);
@@ -80,7 +80,7 @@ static enum esp_status begin(struct reader *reader, char *type, struct berval *v
     return *entry ? ESP_OK : at_line(reader, reader->error->status);
 }
 
-/* Characters of the set that the text goes on with, through the marks of libldap where lines were joined. */
+/* Counts the next characters in the set, skipping the marks where lines were joined. */
 static size_t count_of(const char **text, const char *set)
 {
     size_t n = 0;
@@ -89,7 +89,7 @@ static size_t count_of(const char **text, const char *set)
     return n;
 }
 
-/* What libldap would say of a text that is cut, it would say on standard error. */
+/* Checks base64 first, because libldap would print errors to standard error. */
 static bool is_base64(const char *text)
 {
     count_of(&text, " ");
@@ -98,8 +98,8 @@ static bool is_base64(const char *text)
     return *text == 0 && padding <= 2 && (n + padding) % 4 == 0;
 }
 
-/* `line` has no value of another kind than text or base64: those would be read from whatever file it names.
- * *owned: the value is for ber_memfree(). */
+/* Splits a line. Refuses values that are neither text nor base64, because libldap would read them from any
+ * file named there. *owned: the value must be freed by ber_memfree(). */
 static enum esp_status split_line(const struct reader *reader, char *line, struct berval *type,
                                   struct berval *value, int *owned)
 {
@@ -137,7 +137,7 @@ static enum esp_status read_line(struct reader *reader, char *line, struct direc
     return status;
 }
 
-/* One record; lines that begin with a blank go on, those with '#' are remarks: ldif_getline() knows. */
+/* Reads one record; ldif_getline() handles continuation lines and remarks. */
 static enum esp_status read_record(struct reader *reader, char *record)
 {
     struct directory_entry *entry = NULL;
@@ -149,7 +149,7 @@ static enum esp_status read_record(struct reader *reader, char *record)
     return status;
 }
 
-/* Cuts the next record off `at`, at its blank line. */
+/* Removes the next record, up to its blank line, from `at`. */
 static char *next_record(char **at, unsigned *line, unsigned *begins)
 {
     while (**at == '\n' || (**at == '\r' && (*at)[1] == '\n')) {
@@ -174,13 +174,13 @@ static char *next_record(char **at, unsigned *line, unsigned *begins)
 
 /* ---- the base ---- */
 
-/* What is looked for among the names of all records. */
+/* Result of scanning the names of all records. */
 struct names {
     char top[DIRECTORY_MOST_NAME];
     bool has_units; /* below it */
 };
 
-/* The name of a record; "": it has none, which is told when it is read. Cuts the record up. */
+/* Gets the name of a record; "": it has none, which is reported when it is parsed. Modifies the record. */
 static void name_of_record(const struct reader *reader, char *record, char name[DIRECTORY_MOST_NAME])
 {
     struct reader quiet = *reader;
@@ -203,7 +203,7 @@ static void name_of_record(const struct reader *reader, char *record, char name[
     }
 }
 
-/* The first name, or the highest one above it. */
+/* Keeps the first name, or the highest one above it. */
 static void note_top(struct names *names, const char *name)
 {
     const size_t n = strlen(name), m = strlen(names->top);
@@ -234,8 +234,8 @@ static enum esp_status for_each_name(struct reader *reader, const char *text, si
     return ESP_OK;
 }
 
-/* What all names have in common. A file of some entries need not have the base's own record: it is what
- * stands behind the unit that they lie in then. */
+/* Finds the common base of all names. If the file has no record for the base itself, it is the part after
+ * the unit that the entries lie in. */
 static enum esp_status find_base(struct reader *reader, const char *text, size_t length)
 {
     struct names names = {0};
@@ -265,7 +265,7 @@ static enum esp_status read_records(struct reader *reader, const char *text, siz
     return status;
 }
 
-/* Files of others need not say where they end. */
+/* Files from other programs need no end mark. */
 static bool is_cut(const char *text, size_t length)
 {
     const size_t head = sizeof WHOLE - 1;
@@ -358,7 +358,7 @@ static bool put(FILE *file, int kind, const char *name, const char *value, size_
     return line != NULL;
 }
 
-/* Whether the entry says of itself what its name does, if that is "ou=...". */
+/* Whether the entry has the value of its name, if that is "ou=...". */
 static bool has_unit(const struct directory_entry *entry, const char *base)
 {
     const size_t n = strcspn(base, ",");
@@ -369,7 +369,7 @@ static bool has_unit(const struct directory_entry *entry, const char *base)
     return strncasecmp(base, "ou=", 3) != 0;
 }
 
-/* The record of a base that was called otherwise where its entry comes from. */
+/* Writes the naming attribute of a base that had another name in its source. */
 static bool put_unit(FILE *file, const char *base)
 {
     static const char class[] = "organizationalUnit";

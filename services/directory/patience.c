@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <time.h>
 
-/* libldap adds the socket's own operations at LBER_SBIOD_LEVEL_PROVIDER after it has told us of it: ours are
- * to be above them, as it begins with the highest. */
+/* libldap adds the socket's own operations at LBER_SBIOD_LEVEL_PROVIDER after it has called us: ours must
+ * be above them, because it begins with the highest. */
 #define LEVEL (LBER_SBIOD_LEVEL_PROVIDER + 1)
 
 static int64_t now_ns(void)
@@ -20,8 +20,9 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/* Whether it is worth a try; else errno is ETIMEDOUT. What is there already is taken late too (this process
- * may have had to wait), but a peer that never stops sending does not go on for ever. */
+/* Waits for the socket; false with errno ETIMEDOUT when the time is over. Data that are already there are
+ * still read late (this process may have been delayed), but a peer that never stops sending does not
+ * extend the time for ever. */
 static bool wait_for(struct patience *patience, short events)
 {
     const int64_t left_ns = patience->until_ns - now_ns();
@@ -30,7 +31,7 @@ static bool wait_for(struct patience *patience, short events)
     if (left_ns > -patience->ms * NS_PER_MS)
         found = poll(&socket, 1, left_ns > 0 ? (int)(left_ns / NS_PER_MS) + 1 : 0);
     if (found != 0)
-        return true; /* broken, or interrupted: the next operation says so */
+        return true; /* broken, or interrupted: the next operation reports it */
     patience->over = true;
     errno = ETIMEDOUT;
     return false;
@@ -53,7 +54,7 @@ static ber_slen_t take(Sockbuf_IO_Desc *layer, void *buffer, ber_len_t size)
     return done;
 }
 
-/* A peer that is gone must not end the program. */
+/* A closed connection must not end the program by SIGPIPE. */
 static ber_slen_t give(Sockbuf_IO_Desc *layer, void *buffer, ber_len_t size)
 {
     struct patience *patience = layer->sbiod_pvt;
@@ -87,7 +88,7 @@ void patience_begin(struct patience *patience, int64_t ms)
 
 bool patience_guard(struct patience *patience, Sockbuf *socket)
 {
-    /* Or a length that somebody made up is allocated. */
+    /* Otherwise libldap would allocate any length that the peer claims. */
     ber_len_t most = DIRECTORY_MOST_BYTES;
     ber_sockbuf_ctrl(socket, LBER_SB_OPT_GET_FD, &patience->fd);
     ber_sockbuf_ctrl(socket, LBER_SB_OPT_SET_MAX_INCOMING, &most);

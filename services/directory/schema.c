@@ -14,7 +14,7 @@
 
 #define MOST_ATTRIBUTES 8
 
-/* What a value must be: NULL, or the words that name it when it is not. */
+/* Checks a value: returns NULL, or a description of valid values. */
 typedef const char *(*value_rule)(const struct directory_value *value);
 
 struct attribute_rule {
@@ -58,7 +58,7 @@ static const char *an_address(const struct directory_value *value)
                                                                                             : "HOST:PORT";
 }
 
-/* Of several, each may say its place among them: {0}HOST:PORT. */
+/* With several values, each may have its position: {0}HOST:PORT. */
 static const char *a_parent(const struct directory_value *value)
 {
     const struct directory_value address = {value->attribute, directory_value_text(value), 0};
@@ -93,7 +93,8 @@ struct class_rule {
     const char *name;
     const char *place; /* the unit that its entries lie below, or the class */
     struct attribute_rule attributes[MOST_ATTRIBUTES + 1];
-    /* Whether they, each of which is right by itself, say the same; NULL: none says anything of another. */
+    /* Checks that the attributes, each of which is valid, agree with each other; NULL: they are
+     * independent. */
     bool (*agrees)(const struct directory_entry *entry, struct esp_error *error);
 };
 
@@ -109,7 +110,7 @@ static bool says(const struct directory_entry *entry, const char *attribute, con
     return false;
 }
 
-/* Who looks for models goes by what stands beside them; who computes by them, by what is in them. */
+/* A model is found by the attributes beside it, and evaluated by its text: they must agree. */
 static bool model_agrees(const struct directory_entry *entry, struct esp_error *error)
 {
     const struct directory_value *text = directory_value(entry, "espalierModel");
@@ -243,7 +244,7 @@ static bool check_rule(const struct directory_entry *entry, const struct class_r
     return found || !rule->required;
 }
 
-/* Whether what it lies below is not there, or was taken out: parents come first in a sorted tree. */
+/* Whether the parent entry is missing, or was removed: parents come first in a sorted tree. */
 static bool is_orphan(const struct directory_tree *tree, const struct directory_entry *entry,
                       struct esp_error *error)
 {
@@ -255,7 +256,7 @@ static bool is_orphan(const struct directory_tree *tree, const struct directory_
     return true;
 }
 
-/* Elsewhere nobody would look for it. */
+/* Checks the entry's place, because it would not be found elsewhere. */
 static bool check_place(const struct directory_tree *tree, const struct directory_entry *entry,
                         const struct class_rule *class, struct esp_error *error)
 {
@@ -314,7 +315,7 @@ static void take_out(struct directory_tree *tree, size_t i)
     HASH_DELETE(hh, tree->by_name, tree->entries[i]);
 }
 
-/* Gives the entry the values that it had. */
+/* Restores the values of the earlier tree. */
 static bool restore(struct directory_tree *tree, struct directory_entry *entry,
                     const struct directory_tree *before)
 {
@@ -330,7 +331,7 @@ static bool restore(struct directory_tree *tree, struct directory_entry *entry,
     return true;
 }
 
-/* ---- values that need not be there ---- */
+/* ---- optional values ---- */
 
 struct checking {
     struct directory_tree *tree;
@@ -345,7 +346,7 @@ static void take_value(struct directory_entry *entry, uint32_t i)
     memmove(&entry->values[i], &entry->values[i + 1], (--entry->n_values - i) * sizeof *entry->values);
 }
 
-/* Gives the attribute the values that it had; false, and nothing is changed, when it had none. */
+/* Restores the attribute's values of the earlier tree; false, with nothing changed, when it had none. */
 static bool restore_attribute(struct checking *checking, struct directory_entry *entry, const char *name)
 {
     const struct directory_entry *known =
@@ -358,7 +359,7 @@ static bool restore_attribute(struct checking *checking, struct directory_entry 
         if (strcasecmp(value->attribute, name) == 0 &&
             directory_tree_add(checking->tree, entry, value->attribute, value->text, value->length, NULL) !=
                 ESP_OK)
-            break; /* no memory: fewer */
+            break; /* without memory, fewer values */
     }
     return true;
 }
@@ -381,12 +382,12 @@ static void mend_attribute(struct checking *checking, struct directory_entry *en
             checking->wrong(checking->arg, &error, stays);
         checking->mended = true;
         if (stays)
-            return; /* all its values are good ones again */
+            return; /* all its values are valid again */
     }
 }
 
-/* A machine is not without its models, nor a daemon without its address, as something else that is said of it
- * is wrong. */
+/* Mends only the wrong attributes, so that a machine does not lose its models, nor a daemon its address,
+ * because another attribute is wrong. */
 static void mend_entry(struct checking *checking, struct directory_entry *entry)
 {
     for (size_t c = 0; c < N_CLASSES; c++) {
@@ -428,6 +429,6 @@ size_t schema_check(struct directory_tree *tree, const struct directory_tree *be
     }
     tree->n = n;
     if (checking.mended)
-        directory_tree_sort(tree); /* values of before stand behind the others */
+        directory_tree_sort(tree); /* restored values come after the others */
     return n_good;
 }

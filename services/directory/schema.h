@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What entries a directory of Espalier has, and what must be in them. etc/espalier.ldif says the same to an
- * LDAP server (a test holds the two together):
+ * The entries and attributes of an Espalier directory. etc/espalier.ldif is the same schema for an LDAP
+ * server (a test compares them):
  *
- *     BASE                                        organizationalUnit, or whatever the site has there
+ *     BASE                                        organizationalUnit, or any entry of the site
  *       ou=descriptions
- *         cn=dgesv.esp                            espalierDescription: a description file, whole
+ *         cn=dgesv.esp                            espalierDescription: a whole description file
  *       ou=problems
  *         cn=dgesv                                espalierProblem: title, GAMS class, signature
  *           cn=lapack                             espalierImplementation
  *       ou=machines
  *         cn=node7                                espalierMachine: slots, threads, parents
- *           cn=dgesv-lapack-1-0                   espalierCostModel: a model file, whole
+ *           cn=dgesv-lapack-1-0                   espalierCostModel: a whole model file
  *       ou=entries
- *         cn=master                               espalierEntry: role and addresses
- */
+ *         cn=master                               espalierEntry: role and addresses */
 #ifndef SERVICES_DIRECTORY_SCHEMA_H
 #define SERVICES_DIRECTORY_SCHEMA_H
 
@@ -33,31 +32,30 @@
 #define DIRECTORY_COST_MODEL     "espalierCostModel"
 #define DIRECTORY_ENTRY          "espalierEntry"
 
-/* The unit of that number ("ou=machines"), from 0; NULL behind the last. */
+/* Returns the unit with that number ("ou=machines"), from 0; NULL after the last. */
 const char *schema_unit(unsigned number);
-/* The base of a whole name that is of a unit, or of an entry in one: a part of it, "" when nothing stands
- * behind the unit. NULL: it lies in none. */
+/* Returns the base in a full name that is of a unit, or of an entry in one: a part of the name, "" when
+ * the unit comes last. NULL: the name lies in no unit. */
 const char *schema_below_unit(const char *name);
 
-/* The attributes of a class, for the test that compares them with the schema file: whether the class has the
- * attribute, and whether it must be there. */
+/* Whether the class has the attribute, and whether it is required; for the test that compares them with
+ * the schema file. */
 bool schema_allows(const char *object_class, const char *attribute, bool *required);
-/* The class of that number, from 0; NULL behind the last. */
+/* Returns the class with that number, from 0; NULL after the last. */
 const char *schema_class(unsigned number);
-/* Its attribute of that number; NULL behind the last. */
+/* Returns its attribute with that number; NULL after the last. */
 const char *schema_attribute(const char *object_class, unsigned number);
 
-/* Looks for entries of ours that are nonsense (an attribute that must be there is missing, or its value is
- * not what it must be, or a description or model cannot be read; they lie elsewhere than above, or are of a
- * class that only sounds like ours); `wrong` (may be NULL) is told of each. One that `before` (a tree that
- * was checked, or NULL) has too gets its values from there: `stays`. Others are taken out, and what is below
- * them, each of which is told too. Of an attribute that need not be there a wrong value goes alone: all its
- * values are those of `before` then, if it had some. Entries of other classes are let be. Returns how many
- * are good as they came; tree->n are left.
- */
+/* Finds malformed entries of our classes (a required attribute is missing, a value is invalid, a
+ * description or model cannot be parsed; a wrong place, or a class that only resembles ours), and calls
+ * `wrong` (may be NULL) for each. If `before` (a checked tree, or NULL) has the entry, it gets its values
+ * from there: `stays`. Otherwise it is removed with the entries below it, and `wrong` is called for each
+ * of these too. Of an optional attribute only the wrong value is removed, or all its values are replaced
+ * by those of `before`, if any. Entries of other classes are ignored. Returns how many were valid as read;
+ * tree->n are left. */
 size_t schema_check(struct directory_tree *tree, const struct directory_tree *before,
                     void (*wrong)(void *arg, const struct esp_error *error, bool stays), void *arg);
-/* What becomes of it, for a message: "it is left as it was before", "it is left out". */
+/* Describes the outcome for a message: "it is left as it was before", "it is left out". */
 const char *schema_outcome(bool stays);
 
 #endif

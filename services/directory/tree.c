@@ -18,7 +18,7 @@ void directory_tree_clear(struct directory_tree *tree)
     *tree = (struct directory_tree){0};
 }
 
-/* ---- names as they are written ---- */
+/* ---- spelling of names ---- */
 
 static int digit_of(char c)
 {
@@ -26,8 +26,8 @@ static int digit_of(char c)
     return at ? (int)(at - digits) : -1;
 }
 
-/* The byte that stands at *at, which goes on behind it; *escaped: with a backslash before it, as itself or by
- * two digits (RFC 4514, section 2.4). */
+/* Reads the byte at *at and moves past it; *escaped: it was written after a backslash, as itself or by two
+ * digits (RFC 4514, section 2.4). */
 static char take_byte(const char **at, bool *escaped)
 {
     const char *text = *at;
@@ -41,7 +41,7 @@ static char take_byte(const char **at, bool *escaped)
     return low < 0 ? text[1] : (char)(16 * high + low);
 }
 
-/* A name being written, "" while nothing is. */
+/* A name being written, "" at first. */
 struct name_writer {
     char *text;
     size_t size, n;
@@ -54,7 +54,7 @@ static void write_plain(struct name_writer *writer, char byte)
     writer->n++;
 }
 
-/* In the one way that we write it. Blanks and '#' mean something at the edges of a value only. */
+/* Writes a byte in our canonical way. Blanks and '#' are special only at the ends of a value. */
 static void write_byte(struct name_writer *writer, char byte, bool first, bool last)
 {
     const unsigned char number = (unsigned char)byte;
@@ -69,7 +69,7 @@ static void write_byte(struct name_writer *writer, char byte, bool first, bool l
     write_plain(writer, byte);
 }
 
-/* False: it does not fit. */
+/* False: the name does not fit. */
 static bool end_name(struct name_writer *writer)
 {
     const bool fits = writer->n < writer->size;
@@ -77,7 +77,8 @@ static bool end_name(struct name_writer *writer)
     return fits;
 }
 
-/* One value can be written in many ways: "a\2C b", "a\, b". LDAP servers have another one than we do. */
+/* Rewrites the name canonically, because one value has several spellings: "a\2C b", "a\, b". LDAP servers
+ * use another one than we do. */
 static bool write_name(const char *name, char *text, size_t size)
 {
     struct name_writer writer = {text, size, 0};
@@ -85,7 +86,7 @@ static bool write_name(const char *name, char *text, size_t size)
     while (*name) {
         const char byte = take_byte(&name, &escaped);
         const bool parts = !escaped && (byte == ',' || byte == '+' || (byte == '=' && !in_value));
-        /* What is not escaped there is no part of the value, or says that it is another kind of value. */
+        /* An unescaped special character is no part of the value, or marks another kind of value. */
         const bool stays = parts || !in_value || (!escaped && (byte == ' ' || byte == '#'));
         if (stays)
             write_plain(&writer, byte);
@@ -97,7 +98,8 @@ static bool write_name(const char *name, char *text, size_t size)
     return end_name(&writer);
 }
 
-/* Names are compared without regard to case; those that are too long are nobody's. */
+/* Makes the key of a name, because names are compared without regard to case; false if the name is too
+ * long. */
 static bool key_of(const char *name, char key[DIRECTORY_MOST_NAME + 1])
 {
     const bool fits = write_name(name, key, DIRECTORY_MOST_NAME + 1);
@@ -240,7 +242,7 @@ static int by_depth_and_name(const void *a, const void *b)
     return d != e ? (d > e) - (d < e) : strcasecmp(one->name, other->name);
 }
 
-/* "{12}text": 12, and where the text begins; false: it says no place. */
+/* Parses "{12}text": 12, and where the text begins; false: it has no position. */
 static bool read_place(const struct directory_value *value, unsigned long *place, const char **text)
 {
     char *end;
@@ -297,7 +299,7 @@ uint64_t directory_tree_digest(const struct directory_tree *tree)
     return digest;
 }
 
-/* ---- looking ---- */
+/* ---- lookup ---- */
 
 const struct directory_value *directory_value(const struct directory_entry *entry, const char *attribute)
 {

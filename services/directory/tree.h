@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Entries of a directory, as LDAP has them: a name below the directory's base, and attributes with values.
- * What is known of a site's problems, machines and addresses is a few thousand of them, held in memory at
- * once.
+ * A tree of directory entries in memory, as in LDAP: a name below the directory's base, and attributes
+ * with values. A site has a few thousand entries of problems, machines and addresses.
  *
- * Names are relative to the base, as RFC 4514 writes them: "cn=lapack,cn=dgesv,ou=problems"; that of the base
- * itself is "". Names of attributes, and names of entries, are compared without regard to case; of the ways
- * to write a character of a name ("\2C", "\,") entries have one, and any finds them. One thread.
- */
+ * Names are relative to the base, as RFC 4514 writes them: "cn=lapack,cn=dgesv,ou=problems"; that of the
+ * base itself is "". Names of attributes and entries are compared without regard to case. Entries store
+ * one spelling of a special character ("\2C", "\,"), and are found by any. One thread. */
 #ifndef SERVICES_DIRECTORY_TREE_H
 #define SERVICES_DIRECTORY_TREE_H
 
@@ -26,7 +24,7 @@
 
 struct directory_value {
     const char *attribute;
-    const char *text; /* a NUL stands behind it */
+    const char *text; /* followed by a NUL */
     size_t length;
 };
 
@@ -34,56 +32,56 @@ struct directory_entry {
     const char *name;
     struct directory_value *values; /* in the order they were added */
     uint32_t n_values, capacity;
-    const char *key; /* internal: the name in small letters */
+    const char *key; /* internal: the name in lower case */
     UT_hash_handle hh;
 };
 
 /* All-zero is empty. */
 struct directory_tree {
-    struct arena arena; /* owns what entries point to */
+    struct arena arena; /* memory of all entries */
     struct directory_entry **entries;
     size_t n, capacity;
     struct directory_entry *by_name; /* internal */
 };
 
 void directory_tree_clear(struct directory_tree *tree);
-/* The entry of that name, which is made when it is not there; lives as long as the tree. NULL:
- * ESP_LIMIT, ESP_NO_MEMORY. */
+/* Returns the entry of that name, creating it if needed; it lives as long as the tree. NULL: ESP_LIMIT,
+ * ESP_NO_MEMORY. */
 struct directory_entry *directory_tree_entry(struct directory_tree *tree, const char *name,
                                              struct esp_error *error);
-/* The same, but NULL when it is not there. */
+/* Returns the entry of that name; NULL when it does not exist. */
 struct directory_entry *directory_tree_find(const struct directory_tree *tree, const char *name);
 /* Adds a value (any bytes). ESP_LIMIT, ESP_NO_MEMORY. */
 enum esp_status directory_tree_add(struct directory_tree *tree, struct directory_entry *entry,
                                    const char *attribute, const char *text, size_t length,
                                    struct esp_error *error);
-/* Takes all values of the attribute out. */
+/* Removes all values of the attribute. */
 void directory_entry_drop(struct directory_entry *entry, const char *attribute);
-/* Gives an entry, below which there are none, another name that the tree has not, and the value of cn that it
- * says. ESP_LIMIT, ESP_NO_MEMORY; then all is as it was. */
+/* Renames an entry without children to an unused name, with the matching value of cn. ESP_LIMIT,
+ * ESP_NO_MEMORY; then nothing has changed. */
 enum esp_status directory_tree_rename(struct directory_tree *tree, struct directory_entry *entry,
                                       const char *name, const char *cn, struct esp_error *error);
-/* Parents before children, then in the order of their names; values in that of their attributes, and of the
- * places that they say among those of one ("{0}first", "{1}second", as X-ORDERED of OpenLDAP has them). */
+/* Sorts parents before children, then by name; values by attribute, then by their positions ("{0}first",
+ * "{1}second", as OpenLDAP's X-ORDERED). */
 void directory_tree_sort(struct directory_tree *tree);
-/* A number for all that it holds, once it is sorted: equal trees have equal ones. */
+/* Returns a hash of the sorted tree: equal trees have equal hashes. */
 uint64_t directory_tree_digest(const struct directory_tree *tree);
 
-/* The first value of the attribute, NULL when there is none. */
+/* Returns the first value of the attribute, NULL when there is none. */
 const struct directory_value *directory_value(const struct directory_entry *entry, const char *attribute);
-/* The text behind the place that the value says; all of it where it says none. */
+/* Returns the text after the value's position; all of it if it has none. */
 const char *directory_value_text(const struct directory_value *value);
-/* Whether it is one of those of objectClass. */
+/* Whether the entry has that objectClass. */
 bool directory_entry_is(const struct directory_entry *entry, const char *object_class);
-/* The value of its own name: "dgesv" of "cn=dgesv,ou=problems". Into `text`, "" if it is not cn=. */
+/* Writes the value of its own name: "dgesv" for "cn=dgesv,ou=problems"; "" if it does not start with cn=. */
 void directory_entry_cn(const struct directory_entry *entry, char *text, size_t size);
-/* Its name for messages, where that of the base is not empty. */
+/* Returns its name for messages, which is not empty for the base. */
 const char *directory_entry_title(const struct directory_entry *entry);
-/* How many components a name has: 0 of the base. A comma with a backslash before it parts nothing. */
+/* Counts the components of a name: 0 for the base. A comma after a backslash does not separate. */
 unsigned directory_name_depth(const char *name);
-/* The part behind the first component: "ou=problems" of "cn=dgesv,ou=problems"; "" of the last. */
+/* Returns the part after the first component: "ou=problems" for "cn=dgesv,ou=problems"; "" for the last. */
 const char *directory_name_parent(const char *name);
-/* "cn=TEXT,PARENT", with what RFC 4514 wants escaped. False when it is too long. */
+/* Makes "cn=TEXT,PARENT", escaped according to RFC 4514. False when it is too long. */
 bool directory_name_make(char *name, size_t size, const char *text, const char *parent);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ":389" or nothing behind the host, which may be one of IPv6 in brackets. */
+/* Whether the text after the host is ":389" or nothing; the host may be an IPv6 address in brackets. */
 static bool is_port(const char *host, size_t n)
 {
     char digits[6] = "";
@@ -32,7 +32,7 @@ static bool is_server(const char *text)
     return is_port(host, n) && strchr(base, '=') && *base != '=' && *base != '?';
 }
 
-/* "/PATH"; also of a command in its own folder. */
+/* Whether the path is absolute, or, for a command, relative to its own folder. */
 static bool is_file(const char *text)
 {
     return *text && text[strlen(text) - 1] != '/';

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Belongs to the one of both who leaves last. */
+/* Freed by whichever of the two threads finishes last. */
 struct task {
     pthread_mutex_t lock;
     pthread_cond_t changed;

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Beyond what its row has elsewhere: iterations converge as they do for equations with a little damping. */
+/* Factor by which a diagonal exceeds the rest of its row: iterations then converge as for equations with a
+ * little damping. */
 #define DOMINANCE 1.001
 
 static bool is_compressed(const struct argument *argument)
@@ -17,7 +18,7 @@ static bool is_compressed(const struct argument *argument)
     return argument->storage == STORAGE_CSC || argument->storage == STORAGE_CSR;
 }
 
-/* The dimension that the pointers go along. */
+/* Returns the dimension that the pointers count. */
 static unsigned major_of(const struct argument *argument)
 {
     return argument->storage == STORAGE_CSC ? 1 : 0;
@@ -25,7 +26,7 @@ static unsigned major_of(const struct argument *argument)
 
 /* ---- sizes ---- */
 
-/* The size that an extent is; -1: it is none. */
+/* Returns the size that an extent is; -1: none. */
 static int size_of(const struct design *design, const struct expr *extent)
 {
     int found = -1;
@@ -41,9 +42,9 @@ static int size_of(const struct design *design, const struct expr *extent)
     return found;
 }
 
-/* Fills in which of the design's sizes count elements, of how many columns (csr: rows) they are, and which
- * are no extents of a compressed matrix. ESP_INVALID with the reason: extents or counts that are no names of
- * sizes, or numbers of outputs. Problems without compressed inputs have nothing to fill in. */
+/* Determines which of the design's sizes count elements, of how many columns (csr: rows) they are, and
+ * which are no extents of a compressed matrix. ESP_INVALID with the reason: extents or counts that are no
+ * names of sizes, or numbers of outputs. Does nothing for problems without compressed inputs. */
 static enum esp_status design_sparse_begin(struct design *design, struct esp_error *error)
 {
     const struct problem *problem = design->problem;
@@ -65,8 +66,8 @@ static enum esp_status design_sparse_begin(struct design *design, struct esp_err
     return ESP_OK;
 }
 
-/* Whether compressed inputs of those shapes can have so many elements: each column of a square one its
- * diagonal, none more than there are places. */
+/* Whether compressed inputs of those shapes can have that many elements: each column of a square one has
+ * its diagonal, and none exceeds its number of rows. */
 static bool design_sparse_fits(const struct problem *problem, const struct shape *shapes)
 {
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
@@ -83,11 +84,11 @@ static bool design_sparse_fits(const struct problem *problem, const struct shape
 
 /* ---- patterns ---- */
 
-/* One compressed matrix as it goes in: what is NULL is not wanted. */
+/* The arrays of one compressed matrix; NULL members are not wanted. */
 struct target {
     const struct argument *values, *pointers, *indices;
     unsigned char *value_data, *pointer_data, *index_data;
-    int64_t major, minor, elements, at; /* at: elements that are there */
+    int64_t major, minor, elements, at; /* at: elements written so far */
     uint32_t base;
 };
 
@@ -124,8 +125,8 @@ static void begin_column(struct target *target, int64_t column)
     put_integer(target->pointers, target->pointer_data, column, target->at + target->base);
 }
 
-/* A diagonal below the main one and its mirror image: the first `pairs` columns have them; the one behind
- * them its lower element only, which is 0, if the number of elements asks for it. */
+/* A diagonal below the main one and its mirror image. The first `pairs` columns have both; the column
+ * after them has only the lower element, which is 0, if the number of elements requires it. */
 struct diagonal {
     int64_t offset, pairs;
     bool odd;
@@ -137,7 +138,8 @@ static int by_offset(const void *a, const void *b)
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* Diagonals of neighbours in a grid, the nearest first, until they have all elements. Returns how many. */
+/* Chooses diagonals of neighbours in a grid, the nearest first, until they have all elements. Returns how
+ * many. */
 static size_t choose_diagonals(int64_t n, int64_t elements, struct diagonal *diagonals, bool *used)
 {
     const int64_t side = (int64_t)fmax(ceil(sqrt((double)n)), 1);
@@ -192,7 +194,7 @@ static bool make_square(struct target *target)
     return made;
 }
 
-/* As many elements in each column, spread over the rows. */
+/* Puts an equal number of elements into each column, spread over the rows. */
 static void make_rectangular(struct target *target)
 {
     for (int64_t j = 0; j < target->major; j++) {
@@ -229,7 +231,7 @@ static bool make(const struct design_point *point, const struct problem *problem
     return true;
 }
 
-/* Fills argument `index` when it belongs to a compressed input, as its elements, pointers or numbers; false:
+/* Fills argument `index` if it belongs to a compressed input, as its elements, pointers or numbers; false:
  * it does not. A square matrix is symmetric positive definite, about as well conditioned as a Laplacian. */
 static bool design_sparse_fill(const struct design_point *point, const struct problem *problem,
                                uint32_t index, void *data)
@@ -262,8 +264,8 @@ static void analyse(const struct design_point *point, const struct problem *prob
     free(index_data);
 }
 
-/* Puts the fill of compressed inputs (core/problem/fill.h) into the scope where the costs of the problem
- * depend on it. Without memory the law counts. */
+/* Computes the fill of compressed inputs (core/problem/fill.h) if the costs of the problem depend on it.
+ * Without memory the estimate by sizes is used. */
 static void design_sparse_analyse(const struct design_point *point, const struct problem *problem,
                                   struct number *scope)
 {
@@ -292,7 +294,7 @@ static bool is_integer(const struct argument *argument)
     return is_number(argument) && argument->type >= TYPE_SHORT && argument->type <= TYPE_INT64;
 }
 
-/* Whether sizes of arrays, or the work, depend on it. */
+/* Whether sizes of arrays, or the work, depend on the argument. */
 static bool is_size(const struct problem *problem, uint32_t index)
 {
     if (!is_integer(&problem->arguments[index]) || problem->arguments[index].initial)
@@ -306,7 +308,7 @@ static bool is_size(const struct problem *problem, uint32_t index)
     return false;
 }
 
-/* Arrays, of what goes in and comes out, that have the size in their dimensions. */
+/* Counts the input and output arrays that have the size in their dimensions. */
 static uint32_t arrays_with(const struct problem *problem, uint32_t size)
 {
     uint32_t n = 0;
@@ -320,8 +322,8 @@ static uint32_t arrays_with(const struct problem *problem, uint32_t size)
     return n;
 }
 
-/* Systems have far more often one right-hand side than as many as equations. Which sizes are of that kind is
- * not written anywhere; but they belong to fewer arrays than the order of the matrix does. */
+/* Finds sizes that are usually small: systems mostly have one right-hand side. A description does not say
+ * which sizes are of this kind, but they occur in fewer arrays than the order of the matrix does. */
 static void find_beside(struct design *design)
 {
     uint32_t most = 0;
@@ -360,7 +362,7 @@ static enum esp_status check(const struct problem *problem, struct esp_error *er
 
 /* ---- options ---- */
 
-/* The n-th value that an option may have: its default first. */
+/* Returns the n-th value of an option: its default first. */
 static bool option_value(const struct problem *problem, uint32_t index, uint32_t n, struct number *value)
 {
     const struct argument *argument = &problem->arguments[index];
@@ -396,7 +398,7 @@ static bool set_scalars(const struct design *design, const int16_t *choice, cons
     return problem_check_known(problem, scope, NULL) == ESP_OK;
 }
 
-/* The work of that choice at the sizes of reference; below 0: the preconditions forbid it. */
+/* Returns the work of that choice at the reference sizes; below 0: the preconditions forbid it. */
 static double reference_work(const struct design *design, const int16_t *choice)
 {
     static const int64_t most[COST_MOST_VARIABLES] = REFERENCE;
@@ -449,11 +451,11 @@ static void choose_options(struct design *design, uint32_t option, int16_t *choi
             continue;
         }
         choice[option] = (int16_t)value.integer;
-        bool again = false; /* the default, among the letters */
+        bool again = false; /* the default, again among the letters */
         struct number first;
         if (n > 0 && option_value(design->problem, design->options[option], 0, &first))
             again = first.integer == value.integer;
-        /* Whether this value alone is allowed, before the others are gone through. */
+        /* Whether this value alone is allowed, before combinations are tried. */
         struct number scope[PROBLEM_MAX_ARGUMENTS] = {{0}};
         for (uint32_t i = 0; i <= option; i++)
             scope[design->options[i]] = (struct number){.kind = NUMBER_INTEGER, .integer = choice[i]};
@@ -462,7 +464,7 @@ static void choose_options(struct design *design, uint32_t option, int16_t *choi
     }
 }
 
-/* Whether the text has min(A,B), blanks left out. */
+/* Whether the text contains min(A,B), ignoring blanks. */
 static bool has_min(const char *text, const char *a, const char *b)
 {
     char wanted[2 * PROBLEM_MAX_NAME + 8];
@@ -476,8 +478,9 @@ static bool has_min(const char *text, const char *a, const char *b)
     return !wanted[n];
 }
 
-/* Rectangular matrices are factored along their lesser side: a routine of max(m,n) min(m,n)^2 operations is
- * rarely as quick in those as in its min(m,n)^3, which no sum of products of m and n tells apart. */
+/* Whether the work depends on the lesser side. Rectangular matrices are factored along it: a routine of
+ * max(m,n) min(m,n)^2 operations is rarely as fast in those as in its min(m,n)^3, and no sum of products
+ * of m and n can express that. */
 static bool has_lesser(const struct design *design)
 {
     const struct problem *problem = design->problem;
@@ -535,7 +538,7 @@ static bool place_at(const struct design *design, uint32_t class_index, const in
         return false;
     for (uint32_t i = 0; i < problem->n_arguments; i++)
         if (problem->arguments[i].type == TYPE_STATE) {
-            inputs[i] = memset(raw[i], 0, sizeof raw[i]); /* no size depends on which one it is */
+            inputs[i] = memset(raw[i], 0, sizeof raw[i]); /* no size depends on the choice */
         } else if (argument_is_input(&problem->arguments[i]) && point->scope[i].kind != NUMBER_UNKNOWN) {
             if (number_store(&point->scope[i], problem->arguments[i].type, raw[i], NULL) != ESP_OK)
                 return false;
@@ -575,7 +578,7 @@ bool design_roughly_at(const struct design *design, uint32_t class_index, const 
     return place_at(design, class_index, sizes, false, point);
 }
 
-/* ---- the model's head ---- */
+/* ---- the head of a model ---- */
 
 enum esp_status design_model(const struct design *design, uint32_t class_index,
                              const struct implementation *implementation, const char *machine,
@@ -614,9 +617,9 @@ enum esp_status design_model(const struct design *design, uint32_t class_index,
     return model->choices ? ESP_OK : error_no_memory(error, "a cost model");
 }
 
-/* Values that make valid inputs: routines are to succeed, and to work as hard as on real data. */
+/* Generates valid inputs: routines should succeed, and work as hard as on real data. */
 
-/* On a diagonal, beside two elements of absolute values below the root of 2 each. */
+/* Diagonal that dominates two elements of absolute values below the root of 2 each. */
 #define DOMINANT 4
 
 static void store(const struct argument *argument, double value, void *data, uint64_t at)
@@ -643,7 +646,7 @@ static void store(const struct argument *argument, double value, void *data, uin
 
 static void fill_random(const struct argument *argument, uint64_t count, struct random *random, void *data)
 {
-    /* Between -1 and 1, without a call for each bit: matrices are large. */
+    /* Fills with numbers between -1 and 1, without a call for each number, because matrices are large. */
     uint64_t bits = random_next(random);
     for (uint64_t i = 0; i < count; i++) {
         bits = bits * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -651,16 +654,16 @@ static void fill_random(const struct argument *argument, uint64_t count, struct 
     }
 }
 
-/* By its description, not by chance. */
+/* Whether the description makes the matrix square, not only the present sizes. */
 static bool is_square(const struct argument *argument)
 {
     return argument->n_dims == 2 && argument->dims[0] && argument->dims[1] &&
            strcmp(expr_text(argument->dims[0]), expr_text(argument->dims[1])) == 0;
 }
 
-/* Square matrices are positive definite where they are symmetric, and never singular. Others stay random,
- * also where they have as many rows as columns: singular values of a dominant one take 1.4 times as long.
- * Real diagonals serve Hermitian ones too. */
+/* Square matrices are made positive definite if symmetric, and never singular. Others stay random even if
+ * their sizes are equal, because singular values of a dominant matrix take 1.4 times as long. The real
+ * diagonal also serves Hermitian matrices. */
 static void fill_diagonal(const struct design_point *point, const struct problem *problem, uint32_t index,
                           void *data)
 {
@@ -684,9 +687,9 @@ static void fill_diagonal(const struct design_point *point, const struct problem
     }
 }
 
-/* A vector with one element more than another one is the diagonal of a tridiagonal matrix: it dominates the
- * others, so that the matrix is positive definite where it is symmetric. Its eigenvalues are as far apart as
- * before. */
+/* A vector with one element more than another one is assumed to be the diagonal of a tridiagonal matrix.
+ * It dominates the other, so that a symmetric matrix is positive definite. The distances of its
+ * eigenvalues do not change. */
 static void fill_tridiagonal(const struct design_point *point, const struct problem *problem, uint32_t index,
                              void *data)
 {
@@ -748,16 +751,17 @@ void design_fill(const struct design_point *point, const struct problem *problem
     }
 }
 
-/* Which sizes are measured, and in which order: a walk over times and shapes that can be stopped anywhere. */
+/* Chooses which sizes are measured, and in which order: a walk over times and shapes that can be stopped
+ * anywhere. */
 
 #define MOST_TRIES 60
 
-/* What bounds sizes is the memory of a call. One that takes no more memory and work when it grows is bounded
- * by this: nothing tells how long it would take. */
+/* The memory of a call bounds its sizes. A size that changes neither memory nor work is bounded by
+ * MOST_UNSEEN, because its time cannot be predicted. */
 #define MOST_SIZE   1e9
 #define MOST_UNSEEN 30000
 
-/* Beyond the caches a routine that computes little moves about so many bytes in a second. */
+/* Assumed bytes per second of a routine that computes little, beyond the caches. */
 #define MEMORY_BPS 4e9
 
 static double work_of(const struct design *design, const struct design_point *point)
@@ -770,7 +774,7 @@ static double bytes_of(const struct design *design, const struct design_point *p
     return point->x[design->n_sizes + design->has_lesser + design->has_work];
 }
 
-/* About how long it takes; HUGE_VAL: more memory than there is. */
+/* Estimates the time of a call; HUGE_VAL: not enough memory. */
 static double expected_s(const struct design *design, const struct design_point *point,
                          const struct design_limits *limits)
 {
@@ -780,20 +784,20 @@ static double expected_s(const struct design *design, const struct design_point 
     return limits->call_s + fmax(work, bytes / MEMORY_BPS * limits->speed_flops) / limits->speed_flops;
 }
 
-/* How the sizes of a point follow from one number: shares of it, or powers below it (thin shapes). */
+/* How the sizes of a point follow from one number: as fractions of it, or powers below it (thin shapes). */
 struct direction {
     double factor[COST_MOST_VARIABLES], power[COST_MOST_VARIABLES];
-    double density; /* elements of a compressed matrix, in a column */
+    double density; /* elements per column of a compressed matrix */
 };
 
-/* In a row of a discretised equation there are a few elements; and right-hand sides are few, beside it. */
+/* A row of a discretised equation has a few elements. */
 #define LEAST_DENSITY 3
 #define MOST_DENSITY  30
 #define MOST_BESIDE   0.6
 #define DENSER        1.4
-#define LEAST_THIN    0.15 /* of thin matrices: the lesser side is that power of the other one, */
+#define LEAST_THIN    0.15 /* of thin matrices: the lesser side is a power of the other one, at least this, */
 #define MOST_THIN     0.75 /* at most this */
-#define MOST_ASPECT   2.3  /* doublings: about 5 times as many rows as columns, and the other way round */
+#define MOST_ASPECT   2.3  /* in doublings: rows and columns differ by a factor of up to about 5 */
 
 static void draw_sparse(const struct design *design, struct random *random, struct direction *direction)
 {
@@ -807,17 +811,17 @@ static void draw_sparse(const struct design *design, struct random *random, stru
     }
 }
 
-/* In a round all kinds come at all times: the next one begins with another kind, and so does the next one
- * with the longest calls. These take as long as all others together: every other round is without them, and
- * without the shortest. */
+/* A round has all kinds at all times: the next round begins with another kind, and so does the next one
+ * with the longest calls. These take as long as all others together, so every other round omits them, and
+ * the shortest. */
 enum { ROUND = 12 };
 
 #define SHORTER 4
 #define LONGER  10
 enum kind { SQUARE, RECTANGULAR, SINGLE, THIN, KINDS };
 
-/* Where shapes decide on the way a routine takes, there are more rectangular ones than others; of those that
- * take long more are thin, which outgrow caches as no others do. */
+/* If routines use different methods by shape, more points are rectangular. Of the long calls more are
+ * thin, because thin matrices exceed caches in their own way. */
 static enum kind kind_of(const struct design *design, uint32_t index)
 {
     const uint32_t place = index % ROUND, round = index / ROUND;
@@ -830,11 +834,11 @@ static enum kind kind_of(const struct design *design, uint32_t index)
     return kind == RECTANGULAR && place >= 2 * KINDS && is_odd ? THIN : kind;
 }
 
-/* The aspect of rectangular matrices, whose routines take other ways by it, is spread over all of them, more
- * densely towards square ones, so that there are some between any two. */
+/* Spreads the aspect of rectangular matrices, by which routines choose their method, over its whole range,
+ * more densely near square ones. */
 static void spread_aspect(uint32_t index, struct direction *direction)
 {
-    /* From one point to the next, and from one pair of rounds to the next at the same time. */
+    /* The step from one point to the next, and from one pair of rounds to the next at the same time. */
     const double step = index * 0.7548776662466927 + index / (2 * ROUND) * 0.6180339887498949;
     const double place = 2 * fmod(0.5 + step, 1) - 1;
     const double aspect = copysign(MOST_ASPECT * pow(fabs(place), DENSER), place);
@@ -842,8 +846,8 @@ static void spread_aspect(uint32_t index, struct direction *direction)
     direction->factor[1] = exp2(-aspect / 2);
 }
 
-/* Tall ones and wide ones, whose lesser side is of all sizes at all times, more densely where it is still
- * below what routines take for a block. */
+/* Spreads tall and wide matrices over all sizes of the lesser side at all times, more densely where it is
+ * below the block size of routines. */
 static void spread_thin(uint32_t index, struct direction *direction)
 {
     const uint32_t lesser = index % 2;
@@ -888,7 +892,7 @@ static void sizes_of(const struct design *design, const struct direction *direct
         }
 }
 
-/* The effort of a call at that scale; below 0: there is none. */
+/* Returns the effort of a call at that scale; below 0: no valid call. */
 static double effort_at(const struct design *design, uint32_t class_index, const struct direction *direction,
                         double scale)
 {
@@ -907,7 +911,7 @@ static double most_scale(const struct design *design, uint32_t class_index, cons
     return unseen ? MOST_UNSEEN : MOST_SIZE;
 }
 
-/* The largest scale whose call is not expected to take longer. */
+/* Finds the largest scale whose call is not expected to take longer. */
 static bool scale_for(const struct design *design, uint32_t class_index, const struct direction *direction,
                       double seconds, const struct design_limits *limits, struct design_point *point)
 {
@@ -926,7 +930,7 @@ static bool scale_for(const struct design *design, uint32_t class_index, const s
     return design_at(design, class_index, sizes, point) && expected_s(design, point, limits) < HUGE_VAL;
 }
 
-/* Rounds of a few ascending times, each round between those of the ones before. */
+/* Returns times in rounds of a few ascending ones; each round lies between those before. */
 static double seconds_of(uint32_t index, const struct design_limits *limits)
 {
     const double offset = fmod(0.5 + index / ROUND * 0.6180339887498949, 1);

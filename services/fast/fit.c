@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One run of samples, fitted with one family; and which one is the best for it.
- */
+ * Fits one run of samples with a family of terms, and chooses the best family. */
 #include "services/fast/fit.h"
 
 #include <math.h>
@@ -19,19 +18,19 @@ struct sample {
     double bytes, value, weight;
 };
 
-struct form { /* how a run is fitted */
+struct form { /* the form of a run's fit */
     int family;
     bool any_sign;
-    double squares; /* sum over its held-out measurements; HUGE_VAL: cannot be */
+    double squares; /* sum over its held-out measurements; HUGE_VAL: no fit */
 };
 
 struct fitting {
     const struct cost_model *model;
     struct sample *samples;
     int n;
-    bool has_ranges; /* its curve may be cut by the lesser side */
+    bool has_ranges; /* its curve may be split by the lesser side */
     uint8_t powers[FIT_FAMILIES][COST_MOST_TERMS][COST_MOST_VARIABLES];
-    int n_terms[FIT_FAMILIES]; /* 0: there is no such family, nor one behind it */
+    int n_terms[FIT_FAMILIES]; /* 0: neither this family nor later ones exist */
     double *A, *b, *weights;   /* room for a run */
 };
 
@@ -39,12 +38,12 @@ struct fitting {
 struct bends {
     int n, cuts[COST_MOST_BENDS + 1];
     struct form forms[COST_MOST_BENDS];
-    double squares; /* of all together; HUGE_VAL: they cannot be fitted, and n is 0 */
+    double squares; /* of all runs together; HUGE_VAL: they cannot be fitted, and n is 0 */
 };
 
 struct shapes {
     int n;
-    double bounds[COST_MOST_SHAPES]; /* the last one is 0: none */
+    double bounds[COST_MOST_SHAPES]; /* the last one is 0: no bound */
     struct bends bends[COST_MOST_SHAPES];
     double squares;
 };
@@ -55,18 +54,18 @@ static fit_order fit_by_bytes;
 
 struct ranges {
     int n, cuts[COST_MOST_RANGES + 1];
-    double bounds[COST_MOST_RANGES]; /* the last one is 0: none */
+    double bounds[COST_MOST_RANGES]; /* the last one is 0: no bound */
     struct shapes shapes[COST_MOST_RANGES];
     double squares;
 };
 
 #define FOLDS       3
 #define MOST_ROWS   4096
-#define PAYS_FAMILY 0.93 /* a larger family must leave this part of the squared error, */
-#define PAYS_SIGNS  0.60 /* coefficients of both signs this */
-#define MOST_ERROR  0.5  /* one wild measurement counts as so far off at most */
-#define GRAIN       1e-4 /* nothing is told better than to this: it keeps rounding from choosing */
-#define FAR         2    /* times the median error, off the others' line (Huber's estimator) */
+#define PAYS_FAMILY 0.93 /* a larger family must reduce the squared error to this fraction, */
+#define PAYS_SIGNS  0.60 /* coefficients of both signs to this */
+#define MOST_ERROR  0.5  /* cap for the error of a single outlier */
+#define GRAIN       1e-4 /* smaller errors are ignored, so that rounding does not decide */
+#define FAR         2    /* times the median deviation from the line (Huber's estimator) */
 
 static double term_value(const uint8_t *powers, uint32_t n, const double *x)
 {
@@ -86,16 +85,16 @@ static double predicted(const struct fitting *fitting, int family, const double 
     return sum;
 }
 
-/* What an error at the sample is measured against, once there is a fit: by the sample's own value those that
- * came out too quick would count for more than those too slow, and the fit for less than their mean. A value
- * that is wild does not say how much it counts. */
+/* Returns the weight of a sample's error, relative to the fitted value once there is one: relative to the
+ * sample's own value, too fast samples would count more than too slow ones, and an outlier would determine
+ * its own weight. */
 static double weight_by(const struct sample *sample, double expected)
 {
     const double bounded = fmin(fmax(expected, sample->value / 2), 2 * sample->value);
     return 1 / (1 / sample->weight + bounded - sample->value);
 }
 
-/* Less for what lies far off the others' line. */
+/* Reduces the weight of samples far from the line. */
 static double weight_of(const struct sample *sample, double expected, double bound)
 {
     const double weight = weight_by(sample, expected), off = fabs(expected - sample->value) * weight;
@@ -114,8 +113,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Fits samples first..last-1 without those of the fold (-1: with all). Twice: the second time errors are
- * relative to what the first one expects, and what lies far off the others' line counts less. */
+/* Fits samples first..last-1 without those of the fold (-1: with all). Fits twice: the second time errors
+ * are relative to the first fit, and outliers count less. */
 static bool fit_run(const struct fitting *fitting, int first, int last, int fold, int family, bool any_sign,
                     double *c)
 {
@@ -154,7 +153,7 @@ static bool fit_run(const struct fitting *fitting, int first, int last, int fold
     return true;
 }
 
-/* The squared errors of all folds, each predicted by the others. */
+/* Returns the squared errors of all folds, each predicted by the others. */
 static double held_out(const struct fitting *fitting, int first, int last, int family, bool any_sign)
 {
     double squares = (last - first) * GRAIN * GRAIN, c[COST_MOST_TERMS];
@@ -169,7 +168,7 @@ static double held_out(const struct fitting *fitting, int first, int last, int f
     return squares;
 }
 
-/* The best way to fit samples first..last-1. */
+/* Returns the best form for samples first..last-1. */
 static struct form fit_best_form(const struct fitting *fitting, int first, int last)
 {
     struct form best = {.squares = HUGE_VAL};
@@ -183,24 +182,24 @@ static struct form fit_best_form(const struct fitting *fitting, int first, int l
     return best;
 }
 
-/* The coefficients of all of them, in that form. */
+/* Computes the coefficients of that form from all samples. */
 static bool fit_coefficients(const struct fitting *fitting, int first, int last, const struct form *form,
                              double *c)
 {
     return fit_run(fitting, first, last, -1, form->family, form->any_sign, c);
 }
 
-/* Where cache or memory bends the curve: measurements, in the order of their bytes, are cut at some of a few
- * places; the best cuts are found by dynamic programming over all runs between two places. A piece more has
- * to pay by a clearly smaller error on what was held out. */
+/* Bends by cache or memory: measurements, sorted by bytes, are cut at some of a few places. The best cuts
+ * are found by dynamic programming over all runs between two places. A further piece must clearly reduce
+ * the error on held-out measurements. */
 
-#define PLACES     9    /* where the curve may be cut, the ends not counted */
-#define PAYS_PIECE 0.80 /* the part of the squared error that a piece more must leave */
+#define PLACES     9    /* places where the curve may be cut, without the ends */
+#define PAYS_PIECE 0.80 /* a further piece must reduce the squared error to this fraction */
 
 struct bend_plan {
     int places[PLACES + 2], n_places; /* indexes of first samples; the last one is the end */
     struct form forms[PLACES + 2][PLACES + 2];
-    double squares[COST_MOST_BENDS + 1][PLACES + 2]; /* of the first so many pieces, up to a place */
+    double squares[COST_MOST_BENDS + 1][PLACES + 2]; /* of the first pieces, up to a place */
     int from[COST_MOST_BENDS + 1][PLACES + 2];
 };
 
@@ -232,7 +231,7 @@ static void fit_runs(const struct fitting *fitting, struct bend_plan *bend_plan)
         }
 }
 
-/* The number of pieces; 0: there is none. */
+/* Returns the number of pieces; 0: no fit. */
 static int choose_number(struct bend_plan *bend_plan)
 {
     const int last = bend_plan->n_places - 1;
@@ -288,12 +287,12 @@ static bool make_piece(const struct fitting *fitting, int first, int last, const
         term->coefficient = c[t];
         memcpy(term->powers, fitting->powers[form->family][t], sizeof term->powers);
     }
-    if (piece->n_terms == 0) /* nothing but zeroes: a term of 0 says so */
+    if (piece->n_terms == 0) /* all coefficients are zero: represented by a term of 0 */
         piece->n_terms = 1;
     return true;
 }
 
-/* The pieces of these runs, for calls within the bounds of that one. False: they cannot be made. */
+/* Makes the pieces of these runs, for calls within the bounds. False: no fit. */
 static bool fit_make_pieces(const struct fitting *fitting, const struct bends *bends,
                             const struct cost_piece *bounds, struct arena *arena, struct cost_piece *pieces)
 {
@@ -309,12 +308,12 @@ static bool fit_make_pieces(const struct fitting *fitting, const struct bends *b
     return made;
 }
 
-/* Families of terms, from few to many: one that is larger has to pay for it (services/fast/fit.c). */
+/* Families of terms, from few to many: a larger one must reduce the error (services/fast/fit.c). */
 
 #define BENDING_FAMILY (FIT_FAMILIES - 1)
 #define PLAIN_FAMILIES 5 /* the others are for problems with COST_LESSER */
 
-/* The index of that variable of the model; -1: it has none. */
+/* Returns the index of that variable of the model; -1: it has none. */
 static int fit_variable(const struct cost_model *model, int32_t argument)
 {
     for (uint32_t i = 0; i < model->n_variables; i++)
@@ -329,7 +328,7 @@ static void add_power(struct fitting *fitting, int family, int variable)
         fitting->powers[family][fitting->n_terms[family]++][variable] = 1;
 }
 
-/* All products of the sizes up to that degree. */
+/* Adds all products of the sizes up to that degree. */
 static void add_products(struct fitting *fitting, int family, int degree)
 {
     uint8_t powers[COST_MOST_VARIABLES] = {0};
@@ -362,19 +361,19 @@ static void add_term(struct fitting *fitting, int family, int first, int first_p
         powers[third]++;
 }
 
-/* Of a rectangular matrix: what it has of elements and of squares along its lesser side, alone and times a
- * size (the lesser side, or those of other matrices). */
+/* Adds terms of a rectangular matrix: its elements and its squares along the lesser side, alone and times
+ * a size (the lesser side, or those of other matrices). */
 static void add_rectangular(struct fitting *fitting, int family, int lesser)
 {
     for (int along = -1; along <= lesser; along++) {
-        if (along == 0 || along == 1) /* the sides themselves: the greater one's square costs nothing */
+        if (along == 0 || along == 1) /* the sides themselves: no term for the square of the greater one */
             continue;
         add_term(fitting, family, 0, 1, 1, 1, along);
         add_term(fitting, family, lesser, 2, lesser, 0, along);
     }
 }
 
-/* Where caches give out little by little, what is done along the lesser side becomes slower with it. */
+/* Adds terms for work along the lesser side that slows down gradually as caches overflow. */
 static void add_bending(struct fitting *fitting, int family, int lesser)
 {
     add_term(fitting, family, 0, 1, 1, 1, lesser);
@@ -407,18 +406,18 @@ static void fit_make_families(struct fitting *fitting)
     }
 }
 
-/* Where shapes part: routines for rectangular matrices take another way where one side is so many times the
- * other (LAPACK's ilaenv(6)), and what they do along rows costs otherwise than what they do along columns.
- * Measurements, in the order of their shapes, are cut where LAPACK is known to part, or at the places that
- * leave the least error on what was held out, found by dynamic programming over single runs between some
- * places and then moved, one measurement at a time. More shapes have to pay, with all their bends, by a
- * clearly smaller error. */
+/* Different methods by shape: routines for rectangular matrices use another method if one side is several
+ * times the other (LAPACK's ilaenv(6)), and work along rows costs differently from work along columns.
+ * Measurements, sorted by shape, are cut at LAPACK's known crossover points, or at the places with the
+ * least error on held-out measurements. These are found by dynamic programming over single runs between
+ * some places, and then moved by one measurement at a time. A further shape must clearly reduce the error,
+ * with all its bends. */
 
-#define PAYS_SHAPE 0.80 /* the part of the squared error that a shape more must leave, */
-#define PAYS_KNOWN 0.92 /* and where LAPACK is known to part */
+#define PAYS_SHAPE 0.80 /* a further shape must reduce the squared error to this fraction, */
+#define PAYS_KNOWN 0.92 /* or to this at a known crossover of LAPACK */
 
-/* Between two measurements on different sides the cut may lie anywhere: it is put where LAPACK is known to
- * part, if that is between them. Rows and columns; ilaenv(6) of ?gesvd and ?gelss; ?gesdd. */
+/* Between two measurements on different sides the cut may lie anywhere: it is put at a known crossover of
+ * LAPACK, if one is between them. Rows and columns; ilaenv(6) of ?gesvd and ?gelss; ?gesdd. */
 static const double crossovers[] = {6.0 / 11, 1 / 1.6, 1, 1.6, 11.0 / 6};
 static const struct {
     int n; /* cuts */
@@ -444,7 +443,7 @@ static void fit_put_in_order(struct fitting *fitting, int first, int last, fit_o
     qsort(fitting->samples + first, (size_t)(last - first), sizeof *fitting->samples, order);
 }
 
-/* A cut lies between two different shapes: the first such place at or behind this one. */
+/* Returns the first place at or after this one between two different shapes, where a cut is possible. */
 static int next_cut(const struct fitting *fitting, int at)
 {
     while (at > 0 && at < fitting->n && fitting->samples[at].shape <= fitting->samples[at - 1].shape)
@@ -461,7 +460,7 @@ static double bound_at(const struct fitting *fitting, int at)
     return sqrt(below * above);
 }
 
-/* The error of samples that are in some order, as a single run; the order stays. */
+/* Returns the error of sorted samples as a single run; does not change their order. */
 static double fit_squares_between(struct fitting *fitting, int first, int last, fit_order *order)
 {
     if (last - first < FIT_LEAST_RUN)
@@ -517,7 +516,7 @@ static void make_plan(struct fitting *fitting, struct plan *plan)
         }
 }
 
-/* Moves the cut between two others to where both sides are told best. */
+/* Moves the cut between two others to the place with the least error on both sides. */
 static int move_cut(struct fitting *fitting, int before, int cut, int after)
 {
     const int reach = fitting->n / (PLACES + 1);
@@ -536,7 +535,7 @@ static int move_cut(struct fitting *fitting, int before, int cut, int after)
     return best;
 }
 
-/* The shapes between these cuts. The samples are in the order of their shapes before and afterwards. */
+/* Makes the shapes between these cuts. The samples are sorted by shape before and afterwards. */
 static void part(struct fitting *fitting, const int *cuts, int n, struct shapes *shapes)
 {
     *shapes = (struct shapes){.n = n};
@@ -598,7 +597,7 @@ static void try_found(struct fitting *fitting, struct shapes *best)
     }
 }
 
-/* Puts these samples in the order of what was chosen. */
+/* Sorts these samples in the order of the chosen shapes. */
 static void fit_order_shapes(struct fitting *fitting, int first, int last, const struct shapes *shapes)
 {
     fit_put_in_order(fitting, first, last, by_shape);
@@ -607,8 +606,8 @@ static void fit_order_shapes(struct fitting *fitting, int first, int last, const
                          fit_by_bytes);
 }
 
-/* The best cuts of samples first..last-1, which are put in some order. Of some of them only at the places
- * that LAPACK is known to have. */
+/* Finds the best cuts of samples first..last-1, and sorts them. With few samples, only at LAPACK's known
+ * crossovers. */
 static void fit_choose_shapes(struct fitting *fitting, int first, int last, struct shapes *shapes)
 {
     *shapes = (struct shapes){.n = 1};
@@ -623,15 +622,15 @@ static void fit_choose_shapes(struct fitting *fitting, int first, int last, stru
         try_found(fitting, shapes);
 }
 
-/* Where the lesser side decides: LAPACK's orthogonal factorisations go by single columns up to 128 of them
- * (ilaenv(3)) and by blocks beyond. A column at a time waits for memory once the matrix has outgrown the
- * caches, which square matrices of that order do not, while thin ones do: no bend by bytes tells both.
- * Measurements, in the order of their lesser sides, are cut there, or where single runs on both sides leave
- * the least error; each part has shapes and bends of its own. It has to pay, with all of them, by a clearly
- * smaller error on what was held out. */
+/* Different methods by the lesser side: LAPACK's orthogonal factorisations use single columns up to 128 of
+ * them (ilaenv(3)) and blocks beyond. Single columns wait for memory once the matrix exceeds the caches,
+ * which happens with thin matrices and not with square ones of that order, so bends by bytes cannot
+ * express it. Measurements, sorted by the lesser side, are cut there, or where single runs on both sides
+ * have the least error. Each part has its own shapes and bends. The cut must clearly reduce the error on
+ * held-out measurements. */
 
-#define KNOWN      129  /* the least that goes by blocks */
-#define PAYS_RANGE 0.80 /* the part of the squared error that two ranges must leave, */
+#define KNOWN      129  /* the least lesser side with blocks */
+#define PAYS_RANGE 0.80 /* two ranges must reduce the squared error to this fraction, */
 
 static int by_lesser(const void *a, const void *b)
 {
@@ -639,7 +638,7 @@ static int by_lesser(const void *a, const void *b)
     return p->lesser == q->lesser ? fit_by_bytes(a, b) : (p->lesser > q->lesser) - (p->lesser < q->lesser);
 }
 
-/* The first sample of that lesser side or more. */
+/* Returns the first sample with at least that lesser side. */
 static int first_of(const struct fitting *fitting, double lesser)
 {
     int at = 0;
@@ -651,7 +650,7 @@ static int first_of(const struct fitting *fitting, double lesser)
 struct cut {
     int at;
     double bound, pays;
-    double squares; /* with the bends of both sides, over what it must leave */
+    double squares; /* with the bends of both sides, relative to the required value */
 };
 
 static double range_bound_at(const struct fitting *fitting, int at)
@@ -660,7 +659,7 @@ static double range_bound_at(const struct fitting *fitting, int at)
     return below < KNOWN && above >= KNOWN ? KNOWN : sqrt(below * above);
 }
 
-/* Where two single runs tell the most; 0: nowhere. */
+/* Returns where two single runs have the least error; 0: nowhere. */
 static int find_cut(struct fitting *fitting)
 {
     double least = HUGE_VAL;
@@ -677,7 +676,7 @@ static int find_cut(struct fitting *fitting)
     return best;
 }
 
-/* Bends alone, which cost little, decide between two places. */
+/* Compares a place with the best so far, using bends only, which are cheap to compute. */
 static void weigh(struct fitting *fitting, int at, double pays, struct cut *best)
 {
     struct bends below, above;
@@ -705,7 +704,7 @@ static void try_cut(struct fitting *fitting, const struct cut *cut, struct range
         *best = ranges;
 }
 
-/* Puts the samples in the order of what was chosen. */
+/* Sorts the samples in the order of the chosen ranges. */
 static void fit_choose_ranges(struct fitting *fitting, struct ranges *ranges)
 {
     *ranges = (struct ranges){.n = 1, .cuts = {0, fitting->n}};
@@ -720,16 +719,16 @@ static void fit_choose_ranges(struct fitting *fitting, struct ranges *ranges)
             try_cut(fitting, &cut, ranges);
         fit_put_in_order(fitting, 0, fitting->n, by_lesser);
     }
-    /* In the order that the cuts of the bends are of. */
+    /* Sorts within each range in the order of its shapes. */
     for (int r = 0; r < ranges->n; r++)
         fit_order_shapes(fitting, ranges->cuts[r], ranges->cuts[r + 1], &ranges->shapes[r]);
 }
 
-/* The memory of a routine is told to within the pages and pools around it. */
+/* Errors in memory below this are ignored: pages and pools cause them. */
 #define MEMORY_GRAIN (1 << 20)
 
-/* A call from afar costs so much besides: what is small against it need not be told well, and its noise shall
- * not decide about powers and pieces for what takes long. */
+/* A call from a client costs this much besides, so smaller errors are irrelevant, and noise of short calls
+ * must not decide about powers and pieces for long ones. */
 #define TIME_GRAIN 100e-6
 
 static int count_pieces(const struct shapes *shapes)
@@ -801,7 +800,7 @@ static void set_ranges(struct cost_model *model, const struct fitting *fitting)
 static void set_values(struct fitting *fitting, bool times)
 {
     const int lesser = fit_variable(fitting->model, COST_LESSER);
-    fitting->has_ranges = times && lesser >= 0; /* buffers are no matter of blocks */
+    fitting->has_ranges = times && lesser >= 0; /* buffers do not depend on blocks */
     for (int i = 0; i < fitting->n; i++) {
         struct sample *sample = &fitting->samples[i];
         sample->value = times ? sample->m->seconds : sample->m->bytes;
@@ -875,18 +874,18 @@ enum esp_status fit_model(struct cost_model *model, struct arena *arena, struct 
     return status;
 }
 
-/* Sizes that are visited again, later. Where a core is shared with somebody else's hyperthread, or a guest
- * with other guests, a routine has several speeds that last for seconds: the quickest is that of a machine
- * which its users rarely have. What one visit found far off what the other sizes lead to expect was measured
- * at such a time, above as well as below; the median of three visits is what is typical of it. */
+/* Repeated measurements at some sizes. On a core shared with another hyperthread or guest, a routine has
+ * several speeds that last for seconds. A measurement far from the fitted curve, above or below, was taken
+ * at such a time; the median of three visits is typical. */
 
 #define MOST_AGAIN 12
 #define VISITS     3
 
-/* Off the model's forecast by this, and by this many of its errors; visits that are closer agree. */
+/* A size is visited again if it deviates from the forecast by this, and by this many of the model's
+ * errors; visits that are closer agree. */
 #define CLEARLY          0.05
 #define ERRORS           1.5
-#define MOST_DISTURBANCE 0.5 /* one visit that was disturbed counts as so far off at most */
+#define MOST_DISTURBANCE 0.5 /* cap for the deviation of one disturbed visit */
 
 struct look {
     struct cost_measurement *m, visits[VISITS];
@@ -908,7 +907,7 @@ static int by_time(const void *a, const void *b)
     return (x->seconds > y->seconds) - (x->seconds < y->seconds);
 }
 
-/* Those that are furthest off, by a factor, the furthest first. */
+/* Finds the sizes with the largest deviations, by a factor, the largest first. */
 static unsigned find_all(struct cost_model *model, struct look *looks)
 {
     const double clearly = fmax(CLEARLY, ERRORS * model->time.error);
@@ -930,8 +929,8 @@ static bool agrees(const struct look *look)
     return fabs(a - b) <= CLEARLY * fmin(a, b);
 }
 
-/* Of three the median; of two, as there was no time for a third, the one that is nearer to what is expected.
- */
+/* Returns the median of three visits; of two, if there was no time for a third, the one nearer to the
+ * expectation. */
 static const struct cost_measurement *typical(struct look *look)
 {
     if (look->n == 1 || agrees(look))
@@ -961,8 +960,8 @@ static enum esp_status visit_all(struct look *looks, unsigned n, fit_visit *visi
     return ESP_OK;
 }
 
-/* What a visit is off what is typical of its size is no error of the curve any more, and part of what a call
- * has to expect: the squared share that all sizes have of it, at their first visit. */
+/* Returns the spread of visits around the typical value. It is no error of the curve, but of a call's
+ * expectation: the mean square over all sizes at their first visit. */
 static double spread_of(const struct look *looks, unsigned n, uint32_t n_measurements)
 {
     double squares = 0;

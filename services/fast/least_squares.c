@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* BLAS and LAPACK, as Fortran has them. */
+/* BLAS and LAPACK with Fortran's interface. */
 double dnrm2_(const int *n, const double *x, const int *incx);
 void dgels_(const char *trans, const int *m, const int *n, const int *nrhs, double *A, const int *lda,
             double *B, const int *ldb, double *work, const int *lwork, int *info, size_t trans_length);
@@ -14,7 +14,7 @@ void dgels_(const char *trans, const int *m, const int *n, const int *nrhs, doub
 
 struct scaled {
     int rows, columns;
-    double *A, *b, *scale; /* weighted; columns of norm 1 */
+    double *A, *b, *scale; /* weighted; columns scaled to norm 1 */
     double *part, *right, *work;
 };
 
@@ -28,7 +28,8 @@ static void release(struct scaled *scaled)
     free(scaled->work);
 }
 
-/* Powers of sizes differ by tens of orders of magnitude: with columns of norm 1 the rank is told rightly. */
+/* Powers of sizes differ by tens of orders of magnitude: with columns of norm 1 the rank is determined
+ * correctly. */
 static bool weigh(const double *A, const double *b, const double *weights, int rows, int columns,
                   struct scaled *s)
 {
@@ -58,7 +59,7 @@ static bool weigh(const double *A, const double *b, const double *weights, int r
     return true;
 }
 
-/* Least squares over the columns that are in. */
+/* Solves the least squares problem over the columns of the set. */
 static bool solve_part(struct scaled *s, const bool *in, double *c)
 {
     int n = 0, rows = s->rows, one = 1, info = 0, lwork = LWORK(s->rows, s->columns);
@@ -81,7 +82,7 @@ static bool solve_part(struct scaled *s, const bool *in, double *c)
     return info == 0;
 }
 
-/* The column that would lessen the residual most; -1 when none would. */
+/* Returns the column that would reduce the residual most; -1 when none would. */
 static int best_gradient(const struct scaled *s, const double *c, const bool *in, const bool *barred)
 {
     int best = -1;
@@ -104,7 +105,7 @@ static int best_gradient(const struct scaled *s, const double *c, const bool *in
     return best;
 }
 
-/* Steps from c towards z until the first coefficient of the set reaches 0, which leaves the set. */
+/* Steps from c towards z until the first coefficient of the set reaches 0, and removes it from the set. */
 static void step_back(double *c, const double *z, bool *in, int columns)
 {
     double alpha = 1;
@@ -137,7 +138,7 @@ static bool non_negative(struct scaled *s, double *c, double *z)
         if (j < 0)
             break;
         in[j] = true;
-        if (!solve_part(s, in, z) || z[j] <= 0) { /* it depends on the others */
+        if (!solve_part(s, in, z) || z[j] <= 0) { /* it depends on the other columns */
             in[j] = false;
             barred[j] = true;
             continue;

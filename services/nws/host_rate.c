@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BYTES  ((size_t)8 << 20) /* beyond the caches of one core */
+#define BYTES  ((size_t)8 << 20) /* larger than the caches of one core */
 #define ROUNDS 3
 
 static void *fresh_memory(void)
@@ -27,8 +27,8 @@ static void *fresh_memory(void)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* Processor time of this thread: where others have the processor meanwhile, a server that was started on a
- * busy machine would say for good that the memory is slow. */
+/* Returns the processor time of this thread. With wall time, a server started on a busy machine would take
+ * its memory for slow from then on. */
 static double used_s(void)
 {
     struct timespec used = {0};
@@ -38,7 +38,7 @@ static double used_s(void)
 
 static double copy_once(const void *from)
 {
-    void *to = fresh_memory(); /* a datum's pages are new too */
+    void *to = fresh_memory(); /* fresh memory, because a datum's pages are fresh too */
     if (!to)
         return 0;
     const double begun_s = used_s();
@@ -64,9 +64,9 @@ double host_rate_measure(void)
 /* ---- messages ---- */
 
 #define MESSAGES    48
-#define PATIENCE_US 100000 /* for one of them */
+#define PATIENCE_US 100000 /* for one message */
 
-/* Both ends of a connection over loopback. */
+/* Makes both ends of a connection over loopback. */
 static bool connect_pair(int ends[2])
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -90,7 +90,7 @@ static bool connect_pair(int ends[2])
     return ends[1] >= 0;
 }
 
-/* Sends back what comes, until the other end is closed or has been silent for long. */
+/* Sends received bytes back, until the other end is closed or has been silent for long. */
 static void *echo(void *end)
 {
     char byte;

@@ -24,24 +24,25 @@
 #include <unistd.h>
 
 #define TIMEOUT_MS 10000
-#define SHARE      0.02 /* of a link's time, at most */
-/* Quick links take more of the processor than of themselves: what a turn takes of it is rested for, too. */
+#define SHARE      0.02 /* most of a link's time */
+/* Fast links use more processor time than link time, so the pause also depends on the processor time of a
+ * turn. */
 #define SHARE_OF_PROCESSOR 0.001
 #define MOST_PEERS         1024
-/* When there are so many links, one that nothing was measured of for so long makes room for another. */
+/* When there are MOST_PEERS links, one without a measurement for this long is replaced by another. */
 #define IDLE_NS        (3600 * NS_PER_S)
 #define AGAIN_NS       NS_PER_S
 #define MOST_DOUBLINGS 12 /* of that */
-/* Of what children tell and cannot be, a second. */
+/* Maximum number of log lines per second about implausible reports of children. */
 #define MOST_LINES 5
 
-/* A link, from or to the parent, from a brother, or between two children. */
+/* A link, from or to the parent, from a sibling, or between two children. */
 struct peer {
     char *name, *from, *to;
     struct series *series;
     struct surprise surprise;
-    int64_t used_ns; /* when it was measured last, */
-    int64_t calm_ns; /* and when nothing disturbed that, or it was seen first */
+    int64_t used_ns; /* when it was last measured, */
+    int64_t calm_ns; /* and when it was last measured without disturbance, or first seen */
     UT_hash_handle hh;
 };
 
@@ -53,21 +54,22 @@ struct links {
     const struct clock *clock;
     struct probe_port *port;
     pthread_t thread;
-    pthread_mutex_t telling; /* held while the node is told what children measured; of `told` */
-    bool told;               /* the node is there */
-    pthread_mutex_t lock;    /* of what follows */
+    pthread_mutex_t telling; /* held while the node is informed of children's measurements; guards `told` */
+    bool told;               /* the node can be informed */
+    pthread_mutex_t lock;    /* guards the following members */
     pthread_cond_t wake;
     struct peer *peers;
     bool runs;
-    volatile bool stop; /* looked at by a probe without the lock */
-    bool silent;        /* the last turn failed; told once */
-    bool full;          /* there are too many links; told once */
+    volatile bool stop; /* read by a probe without the lock */
+    bool silent;        /* the last turn failed; logged once */
+    bool full;          /* there are too many links; logged once */
     struct log_quota refused;
 };
 
 /* ---- peers ---- */
 
-/* A name as that of a file: what could lead elsewhere is spelled. */
+/* Converts a name to that of a file, with special characters spelled out so that the path stays in the
+ * folder. */
 static void file_of(const struct links *links, const char *name, char *path, size_t size)
 {
     size_t n = (size_t)snprintf(path, size, "%s/links/", links->state_dir);
@@ -78,7 +80,7 @@ static void file_of(const struct links *links, const char *name, char *path, siz
     snprintf(path + n, size - n, ".ring");
 }
 
-/* Which link a series is of: its name, that of its file too, and the nodes at both ends. */
+/* The link of a series: its name, also that of its file, and the nodes at both ends. */
 struct link_name {
     const char *name, *from, *to;
 };
@@ -92,8 +94,8 @@ static void peer_free(struct peer *peer)
     free(peer);
 }
 
-/* The link that was not measured for longest goes, with its file, if that is long: nodes come under new
- * names, and those that went have their links here. */
+/* Removes the link without a measurement for longest, with its file, if that is long ago: nodes change
+ * their names, and old links remain. */
 static bool make_room(struct links *links, const char *name)
 {
     struct peer *oldest = NULL;
@@ -118,7 +120,7 @@ static bool make_room(struct links *links, const char *name)
     return true;
 }
 
-/* With the lock. */
+/* Call it with the lock. */
 static struct peer *get_peer(struct links *links, const struct link_name *link)
 {
     struct peer *peer;
@@ -144,7 +146,7 @@ static struct peer *get_peer(struct links *links, const struct link_name *link)
     return NULL;
 }
 
-/* Adds the measurement and tells the forecast; false when there is none. */
+/* Adds the measurement and returns the forecast; false when there is none. */
 static bool note(struct links *links, const struct link_name *link,
                  const struct link_measurement *measurement, struct path *forecast)
 {
@@ -161,8 +163,8 @@ static bool note(struct links *links, const struct link_name *link,
     return taken && known;
 }
 
-/* Whether something measured of the link, which took so long in place of `expected_s`, tells of it and not of
- * an end that was stopped. */
+/* Whether a measurement that took `seconds` instead of `expected_s` says something about the link, and not
+ * about an end that was stopped. */
 static bool counts(struct links *links, const struct link_name *link, double expected_s, double seconds)
 {
     pthread_mutex_lock(&links->lock);
@@ -173,7 +175,7 @@ static bool counts(struct links *links, const struct link_name *link, double exp
     return counted;
 }
 
-/* What passed through the node before a probe. */
+/* Traffic through the node before a probe. */
 struct traffic {
     uint64_t n;
     bool moves;
@@ -187,8 +189,9 @@ static struct traffic traffic_of(const struct links *links)
     return traffic;
 }
 
-/* Whether data were on the link as well since then: they have it for as long as they take, which
- * forecasts count by themselves. Not for ever: a link that is never calm is what is left of it. */
+/* Whether data were on the link since then, so that the probe measured only the rest of its rate, which
+ * forecasts already consider. Not for ever: if the link is never calm, the rest of its rate is what
+ * remains of it. */
 static bool is_disturbed(struct links *links, const struct link_name *link, struct traffic before)
 {
     const struct traffic now = traffic_of(links);
@@ -205,14 +208,14 @@ static bool is_disturbed(struct links *links, const struct link_name *link, stru
     return disturbed;
 }
 
-/* A probe begins no transfer that should take longer. */
+/* No transfer of a probe is expected to take longer than this. */
 static bool probe_counts(struct links *links, const struct link_name *link, double busy_s,
                          struct traffic before)
 {
     return !is_disturbed(links, link, before) && counts(links, link, PROBE_MOST_S / 2, busy_s);
 }
 
-/* What goes to a node has a series of its own, with rates only. */
+/* The way to a node has a separate series, with rates only. */
 static void note_back(struct links *links, const char *peer, double bandwidth, double busy_s,
                       struct traffic before, struct path *path)
 {
@@ -237,7 +240,7 @@ struct turn {
     double latency_ms; /* of the link measured last */
 };
 
-/* As who asks; the port has the rest. */
+/* Returns the client's files; the port has the others. */
 static const struct probe_tls *tls_of(const struct links *links, struct probe_tls *tls)
 {
     *tls = (struct probe_tls){.ca = links->ca};
@@ -270,7 +273,8 @@ static enum esp_status measure(struct links *links, struct turn *turn, const cha
     return ESP_OK;
 }
 
-/* The link to the parent in both directions. A parent that takes no bytes has told the other one. */
+/* Measures the link to the parent in both directions. If the parent does not accept bytes, only one
+ * direction is measured. */
 static enum esp_status measure_parent(struct links *links, struct turn *turn, struct esp_error *error)
 {
     struct path path = {0};
@@ -282,7 +286,7 @@ static enum esp_status measure_parent(struct links *links, struct turn *turn, st
     const struct traffic before = traffic_of(links);
     status = probe_back(turn->url, tls_of(links, &tls), TIMEOUT_MS, &links->stop, turn->latency_ms,
                         &bandwidth, &busy_s, error);
-    turn->busy_s += busy_s; /* the same link once more */
+    turn->busy_s += busy_s; /* the same link again */
     note_back(links, turn->parent, bandwidth, busy_s, before, &path);
     if (path.known)
         links->ops.to_parent(links->ops.self, &path);
@@ -302,10 +306,10 @@ static enum esp_status take_turn(struct links *links, struct turn *turn, struct 
         return status;
     turn->length = (size_t)snprintf(turn->report, sizeof turn->report, "%s\n", links->name);
     status = measure_parent(links, turn, error);
-    /* A brother that is gone, or cannot be reached from here, is no failure of the turn. */
+    /* A sibling that is gone or unreachable is no failure of the turn. */
     if (status == ESP_OK && sscanf(answer, "%255s %384s", turn->brother, turn->brother_url) == 2)
         measure(links, turn, turn->brother, turn->brother_url, &aside, &ignored);
-    /* Also when nothing came of it: the next one waits for the turn. */
+    /* Sent even without a result, because the next child waits for the turn. */
     enum esp_status given = probe_post(turn->url, tls_of(links, &tls), "done", turn->report, TIMEOUT_MS, NULL,
                                        0, status == ESP_OK ? error : &ignored);
     return status == ESP_OK ? given : status;
@@ -322,7 +326,7 @@ static void tell(struct links *links, enum esp_status status, const struct esp_e
         links->silent = failed;
 }
 
-/* True when it is time to end. */
+/* Returns true when the thread must end. */
 static bool pause_for(struct links *links, int64_t ns)
 {
     struct timespec until;
@@ -338,7 +342,7 @@ static bool pause_for(struct links *links, int64_t ns)
     return stop;
 }
 
-/* Between turns, at least. One that failed is tried again soon, and then less and less often. */
+/* Returns the least pause between turns. A failed one is repeated soon, and then at growing intervals. */
 static int64_t least_pause_ns(const struct links *links, unsigned failures)
 {
     const unsigned doublings = failures < MOST_DOUBLINGS ? failures : MOST_DOUBLINGS;
@@ -346,7 +350,7 @@ static int64_t least_pause_ns(const struct links *links, unsigned failures)
     return failures > 0 && again_ns < links->every_ns ? again_ns : links->every_ns;
 }
 
-/* Of this thread. */
+/* Returns the processor time of this thread. */
 static double cpu_s(void)
 {
     struct timespec now;
@@ -358,7 +362,7 @@ static void *run(void *self)
 {
     struct links *links = self;
     int64_t pause_ns = AGAIN_NS / 4;
-    unsigned failures = 0; /* since the last turn that was none */
+    unsigned failures = 0; /* failed turns in a row */
     while (!pause_for(links, pause_ns)) {
         struct turn turn = {.busy_s = 0};
         struct esp_error error = {0};
@@ -377,9 +381,9 @@ static void *run(void *self)
     return NULL;
 }
 
-/* ---- what transfers tell ---- */
+/* ---- measurements by transfers ---- */
 
-/* What is shorter tells of schedulers and round trips. */
+/* The time of a shorter transfer depends mainly on schedulers and round trips. */
 #define TELLING_BYTES (256 << 10)
 
 bool links_learn(struct links *links, const char *peer, uint64_t bytes, double seconds, struct path *path)
@@ -401,7 +405,7 @@ bool links_learn(struct links *links, const char *peer, uint64_t bytes, double s
     return measurement.bandwidth > 0 && note(links, &link, &measurement, path);
 }
 
-/* ---- what children tell ---- */
+/* ---- measurements of children ---- */
 
 static void on_measured(void *self, const char *child, const char *peer,
                         const struct link_measurement *measurement)
@@ -410,7 +414,7 @@ static void on_measured(void *self, const char *child, const char *peer,
     struct path path;
     char pair[2 * PROBE_MOST_NAME + 2];
     if (strcmp(peer, links->name) == 0)
-        return; /* its own record tells, as forecast */
+        return; /* its own record has the forecast */
     snprintf(pair, sizeof pair, "%s:%s", child, peer);
     if (!note(links, &(struct link_name){pair, peer, child}, measurement, &path))
         return;
@@ -420,7 +424,7 @@ static void on_measured(void *self, const char *child, const char *peer,
     pthread_mutex_unlock(&links->telling);
 }
 
-/* ---- what whoever looks at the weather is told ---- */
+/* ---- weather reports ---- */
 
 #define TELL_PATIENCE_NS (100 * NS_PER_MS)
 
@@ -429,7 +433,8 @@ void links_tell(struct links *links, struct outlook_page *page)
     struct timespec until;
     if (!links)
         return;
-    /* The asker holds its node's lock: a disk that hangs under a measurement does not stop the node. */
+    /* The caller holds its node's lock, so the wait is limited: a disk that hangs during a measurement
+     * must not stop the node. */
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += TELL_PATIENCE_NS;
     until.tv_sec += until.tv_nsec / NS_PER_S;
@@ -442,9 +447,9 @@ void links_tell(struct links *links, struct outlook_page *page)
     pthread_mutex_unlock(&links->lock);
 }
 
-/* ---- life ---- */
+/* ---- creation and end ---- */
 
-/* "10.0.0.1:4880" of "10.0.0.1:4780"; "" where there is to be no port. */
+/* Returns "10.0.0.1:4880" for "10.0.0.1:4780"; "" if there is no port. */
 static void port_address(const struct links_options *options, char *address, size_t size)
 {
     char host[256] = "";
@@ -455,7 +460,7 @@ static void port_address(const struct links_options *options, char *address, siz
     if (options->probe || config_read_address(options->listen, "0", host, sizeof host, &port, NULL) != ESP_OK)
         return;
     if (strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 || strcmp(host, "localhost") == 0 || !*host)
-        return; /* loopback would measure nothing */
+        return; /* loopback has no link to measure */
     listen_at_beside(options->listen, LINKS_PORT_OFFSET, address, size);
 }
 
@@ -478,7 +483,7 @@ static enum esp_status open_port(const struct links_options *options, const char
     return probe_port_open(any, publish, tls, ops, port, error);
 }
 
-/* An agent's state_dir may not be there yet: others make it later. */
+/* An agent's state_dir may not exist yet: other code creates it later. */
 static bool make_folder(const char *state_dir, const char *folder)
 {
     return (mkdir(state_dir, 0700) == 0 || errno == EEXIST) && (mkdir(folder, 0700) == 0 || errno == EEXIST);

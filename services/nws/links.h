@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The links of a daemon: its probe port, and the thread that measures, when it has the turn among the
- * children of its parent, the link to the parent, both ways, and the one from a brother (who measures it the
- * other way round in a turn of its own), at most 2 % of the time of either. Each
- * link has its series (services/nws/series.h), kept in the folder "links" of state_dir. Transfers that were
- * really made count as measurements of bandwidthTcp.
- */
+ * The links of a daemon: its probe port, and a thread that measures links. When the daemon has the turn
+ * among the children of its parent, the thread measures the link to the parent, both ways, and the one
+ * from a sibling (which measures the other direction in its own turn), for at most 2 % of the time of
+ * either. Each link has a series (services/nws/series.h), saved in the folder "links" of state_dir. Real
+ * transfers count as measurements of bandwidthTcp. */
 #ifndef SERVICES_NWS_LINKS_H
 #define SERVICES_NWS_LINKS_H
 
@@ -13,18 +12,18 @@
 
 struct links;
 
-/* Called from the daemon's threads; may wait for its node's lock, not for anything else. */
+/* Called from the daemon's threads; may wait for its node's lock only. */
 struct links_ops {
     void *self;
-    /* The parent's name and the URL of its probe port; false: there is none (yet). */
+    /* Returns the parent's name and the URL of its probe port; false: none (yet). */
     bool (*parent)(void *self, char name[PROBE_MOST_NAME + 1], char url[PROBE_MOST_URL + 1]);
-    /* The link from the parent, and back, as forecast now. */
+    /* Reports the present forecast of the link from the parent, and back. */
     void (*to_parent)(void *self, const struct path *path);
-    /* A child has measured its link from a brother. NULL: the node has no children. */
+    /* A child has measured its link from a sibling. NULL: the node has no children. */
     void (*between)(void *self, const char *child, const char *brother, const struct path *path);
-    /* Data of calls that pass through this node: how many pieces have begun, and whether one is on its way.
-     * What is measured meanwhile is what they leave of the link, and counts only where nothing is known, or
-     * has counted for LINKS_DISTURBED_S. NULL: nothing passes. */
+    /* Traffic of calls through this node: returns how many pieces have started, and whether one is moving.
+     * A measurement at such a time sees the rest of the link's rate, and counts only if nothing is known,
+     * or after LINKS_DISTURBED_S. NULL: no traffic. */
     uint64_t (*traffic)(void *self, bool *moves);
 };
 #define LINKS_DISTURBED_S 300
@@ -33,36 +32,35 @@ struct links_ops {
 
 struct links_options {
     const char *name;    /* of the node */
-    const char *listen;  /* as the daemon's file has it: the port is beside it */
-    const char *publish; /* "host:port" at which others reach the node; NULL: as `listen` says */
+    const char *listen;  /* as in the daemon's file: the default port is beside it */
+    const char *publish; /* "host:port" published for other nodes; NULL: as in `listen` */
     /* Address of the port, or "none". NULL: on the host of `listen`, LINKS_PORT_OFFSET beside its port, or
-     * any free one where that is in use or `listen` names none; none on loopback. */
+     * any free one if that is in use or `listen` names none; none on loopback. */
     const char *probe;
-    const char *state_dir;     /* NULL: series are in memory only */
-    int64_t every_ns;          /* between turns, at least */
+    const char *state_dir;     /* NULL: series are only in memory */
+    int64_t every_ns;          /* least time between turns */
     struct probe_tls tls;      /* of the daemon; all NULL: probes are plain HTTP */
-    bool learns;               /* links_learn() is called: there is something to do without a port, too */
-    const struct clock *clock; /* by which links are idle; NULL: the system's */
+    bool learns;               /* links_learn() is called, so links are needed even without a port */
+    const struct clock *clock; /* decides which links are idle; NULL: the system's */
 };
 
-/* The port is open from here on. *links stays NULL where there are to be none. What the options point to is
- * copied. ESP_CONFIG, ESP_SYSTEM. */
+/* Opens the port. *links stays NULL if links are disabled. Copies the options. ESP_CONFIG, ESP_SYSTEM. */
 enum esp_status links_create(const struct links_options *options, struct links **links,
                              struct esp_error *error);
-/* Of the own port, for children. Lives as long as the links. NULL of NULL. */
+/* Returns the URL of the own port, for children. Lives as long as the links. NULL for NULL. */
 const char *links_url(const struct links *links);
-/* The thread begins: the node is there to be asked. ESP_SYSTEM. NULL is nothing to do. */
+/* Starts the thread, which may call the node from now on. ESP_SYSTEM. NULL is ignored. */
 enum esp_status links_start(struct links *links, const struct links_ops *ops, struct esp_error *error);
-/* Before the node is destroyed: its operations are called no more. NULL is nothing to do. */
+/* Stops calling the node, which may be destroyed then. NULL is ignored. */
 void links_stop(struct links *links);
 void links_destroy(struct links *links);
 
-/* A transfer of so many bytes from that node took so long, which counts as a measurement of the link; *path
- * is what it is forecast to be now. False: too short to tell anything. Any thread. NULL is nothing to do. */
+/* Notes a transfer of that many bytes from that node as a measurement of the link; *path becomes the
+ * present forecast. False: too short to be useful. Any thread. NULL is ignored. */
 bool links_learn(struct links *links, const char *peer, uint64_t bytes, double seconds, struct path *path);
 
-/* Adds what is known of all links to the page, which takes 0.1 s at most (then they are left out). Any
- * thread, also with the node's lock. NULL has none. */
+/* Adds all links to the page; waits 0.1 s at most, after which they are left out. Any thread, also with
+ * the node's lock. NULL has none. */
 void links_tell(struct links *links, struct outlook_page *page);
 
 #endif

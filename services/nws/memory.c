@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Version 1 tells a group without a limit by a number of this size. */
+/* Version 1 reports a group without a limit by a number of this size. */
 #define NO_LIMIT (UINT64_C(1) << 60)
 
 static uint64_t of_machine(const char *meminfo)
@@ -22,8 +22,8 @@ static uint64_t of_machine(const char *meminfo)
     return kib < UINT64_MAX / 1024 ? kib * 1024 : UINT64_MAX;
 }
 
-/* What of a group's memory is caches of files: as the kernel counts them for MemAvailable, but for half of
- * what is in use. */
+/* Returns the reclaimable file caches of a group, as the kernel counts them for MemAvailable, except for
+ * half of those in use. */
 static uint64_t caches(const char *folder, bool version2)
 {
     const char *inactive = version2 ? "inactive_file %" SCNu64 : "total_inactive_file %" SCNu64,

@@ -9,14 +9,14 @@
 #include <string.h>
 #include <time.h>
 
-/* So many messages at least, and at most until the two quickest agree. */
+/* Least number of messages, and most until the two fastest agree. */
 #define PINGS        5
 #define PINGS_MOST   20
 #define AGREEING     1.1
 #define FIRST_BYTES  (32.0 * 1024)
 #define FIRST_PACKET 1448 /* of an Ethernet */
 #define UPLOAD_PIECE (256 << 10)
-/* A transfer of this long, and of so many round trips, has left slow start behind. */
+/* A transfer that takes this long, and this many round trips, has left slow start. */
 #define LONG_S     0.1
 #define LONG_TRIPS 8
 
@@ -48,7 +48,7 @@ static enum esp_status failed(CURLcode code, const char *url, struct esp_error *
         : code == CURLE_OUT_OF_MEMORY                                                ? ESP_NO_MEMORY
         : code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ? ESP_SECURITY
                                                                                      : ESP_UNREACHABLE;
-    /* Without the secret that the URL ends in. */
+    /* Returns the host without the secret at the end of the URL. */
     const char *host = strstr(url, "//");
     return error_set(error, status, "probe of %.*s: %s", host ? (int)strcspn(host + 2, "/") : 0,
                      host ? host + 2 : "", curl_easy_strerror(code));
@@ -63,9 +63,10 @@ static CURL *open_handle(const struct probe_tls *tls, int64_t timeout_ms, struct
     curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
     if (tls) {
         curl_easy_setopt(handle, CURLOPT_CAINFO, tls->ca);
-        curl_easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, 0L); /* as between daemons: addresses change */
+        curl_easy_setopt(handle, CURLOPT_SSL_VERIFYHOST,
+                         0L); /* as between daemons, because addresses change */
     }
-    curl_easy_setopt(handle, CURLOPT_PROXY, ""); /* a proxy's link is another one */
+    curl_easy_setopt(handle, CURLOPT_PROXY, ""); /* a proxy would be another link */
     curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
     curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, (long)timeout_ms);
     curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take);
@@ -89,7 +90,8 @@ static enum esp_status perform(CURL *handle, const char *url, const char *page, 
                      answered);
 }
 
-/* Whatever else answers there, with pages of its own, would seem a link without end. */
+/* Checks that the answer has the requested length: a page of another program would look like an infinitely
+ * fast link. */
 static enum esp_status fetch(CURL *handle, const char *url, double bytes, struct esp_error *error)
 {
     char page[64];
@@ -115,8 +117,9 @@ static double time_of(CURL *handle, CURLINFO what)
 
 /* ---- the three figures ---- */
 
-/* When a small message went and its answer came, by the programs at its ends: NWS's latency. libcurl's own
- * time of sending is taken when that is done: on one host the answer may be there by then. */
+/* Times of a small message and its answer, as seen by the programs at both ends: NWS's latency. The time
+ * of sending is taken by us when sending starts; libcurl takes it when sending is done, when the answer
+ * may have arrived already on one host. */
 struct ping {
     struct timespec sent, heard;
     bool is_heard;
@@ -150,9 +153,9 @@ static double trip_of(const struct ping *ping)
            (double)(ping->heard.tv_nsec - ping->sent.tv_nsec) / 1e9;
 }
 
-/* The least of some small messages on the open connection: what is above it is queues and schedulers. The
- * next measurement may be a minute away on a slow link, so one that nothing confirms is not enough. The
- * kernel answers who opens a connection, so that is no such message. */
+/* Returns the least time of some small messages on the open connection; longer ones waited in queues. One
+ * fast message needs a second one to confirm it, because on a slow link the next measurement may be a
+ * minute away. Opening a connection does not count, because the kernel answers that. */
 static enum esp_status measure_latency(CURL *handle, const char *url, struct link_measurement *measurement,
                                        struct esp_error *error)
 {
@@ -179,15 +182,15 @@ static enum esp_status measure_latency(CURL *handle, const char *url, struct lin
     return ESP_OK;
 }
 
-/* The first transfer finds the window closed. The one before the last, a quarter of it, has opened it as far
- * as the link is long: from its first packet's arrival on the last one came at the rate of the link. */
+/* Computes the seconds per byte. The transfer before, a quarter as long, has opened the window, so from
+ * the arrival of its first packet on the last transfer came at the link's rate. */
 static double seconds_per_byte(double bytes, double took_s, double trip_s)
 {
     return bytes > FIRST_BYTES ? took_s / (bytes - FIRST_PACKET)
                                : path_inverse_bandwidth(trip_s / 2, bytes, took_s);
 }
 
-/* One transfer of so many bytes: how long it took from the first byte's arrival on. */
+/* Makes one transfer of that many bytes, and measures its time from the first byte's arrival on. */
 typedef enum esp_status transfer_once(CURL *handle, const char *url, double bytes, double trip_s,
                                       double *took_s, struct esp_error *error);
 
@@ -200,7 +203,7 @@ static enum esp_status fetch_once(CURL *handle, const char *url, double bytes, d
     return status;
 }
 
-/* Nothing that a line would compress: a page of noise, over and over. */
+/* Pseudo-random bytes, which cannot be compressed: one page repeated. */
 struct noise {
     uint64_t state, left; /* left: bytes of this transfer */
     const volatile bool *stop;
@@ -219,8 +222,8 @@ static size_t give_noise(char *buffer, size_t one, size_t n, void *arg)
     return noise->stop && *noise->stop ? CURL_READFUNC_ABORT : given;
 }
 
-/* The answer comes when all is there: half a round trip before the first byte's arrival, and half of one
- * behind the last one's. */
+/* The answer comes when all bytes have arrived: half a round trip before the first byte's arrival, and
+ * half of one after the last. */
 static enum esp_status send_once(CURL *handle, const char *url, double bytes, double trip_s, double *took_s,
                                  struct esp_error *error)
 {
@@ -234,7 +237,7 @@ static enum esp_status send_once(CURL *handle, const char *url, double bytes, do
     return status;
 }
 
-/* Greater and greater transfers, until one is long enough to tell the rate. */
+/* Makes larger and larger transfers, until one is long enough for the rate. */
 static enum esp_status measure_bandwidth(CURL *handle, const char *url, transfer_once *transfer,
                                          double latency_ms, double *bandwidth, double *busy_s,
                                          struct esp_error *error)
@@ -243,8 +246,8 @@ static enum esp_status measure_bandwidth(CURL *handle, const char *url, transfer
     for (double bytes = FIRST_BYTES; bytes <= PROBE_MOST_BYTES; bytes *= 4) {
         double took_s;
         if (transfer(handle, url, bytes, trip_s, &took_s, error) != ESP_OK)
-            /* A port that has served enough has still told what it told before; one that does not want to
-             * hear more may have closed the connection before its answer was read. */
+            /* If the port refuses further bytes, earlier transfers still count; it may have closed the
+             * connection before its answer was read. */
             return *bandwidth > 0 && (error->status == ESP_REFUSED || transfer == send_once) ? ESP_OK
                                                                                              : error->status;
         const double inverse = seconds_per_byte(bytes, took_s, trip_s);
@@ -290,7 +293,7 @@ enum esp_status probe_back(const char *url, const struct probe_tls *tls, int64_t
         error = &own;
     *bandwidth = 0;
     CURL *handle = open_handle(tls, timeout_ms, &sink);
-    /* Without "Expect": it would cost a round trip that the time does not know of. */
+    /* Without "Expect", which would add a round trip that the time does not consider. */
     struct curl_slist *headers = handle ? curl_slist_append(NULL, "Expect:") : NULL;
     if (!headers) {
         curl_easy_cleanup(handle);
@@ -305,7 +308,7 @@ enum esp_status probe_back(const char *url, const struct probe_tls *tls, int64_t
     enum esp_status status = measure_bandwidth(handle, url, send_once, latency_ms, bandwidth, busy_s, error);
     curl_slist_free_all(headers);
     curl_easy_cleanup(handle);
-    /* Who does not know the page has answered as to one that is not there. */
+    /* A port without this page has refused it. */
     return status == ESP_REFUSED ? ESP_OK : status;
 }
 

@@ -18,18 +18,18 @@
 #define MOST_UPLOAD   (8u << 10)
 #define MOST_PEM      (64u << 10)
 #define RATE_WINDOW_S 10
-#define FORGET_S      600 /* a child that asked for no turn for so long is gone */
+#define FORGET_S      600 /* a child without a turn for so long is forgotten */
 
 /* A child that takes turns. */
 struct known {
     char name[PROBE_MOST_NAME + 1], url[PROBE_MOST_URL + 1];
     int64_t asked_s;
-    uint64_t measured; /* turn in which it last was the brother */
+    uint64_t measured; /* the last turn in which it was the sibling to measure */
 };
 
 struct probe_port {
     struct probe_port_ops ops;
-    /* One for each address, with a thread each. The lock is of all that is below it. */
+    /* One for each address, with a thread each. The lock guards everything below. */
     struct MHD_Daemon *daemons[LISTEN_MOST];
     uint32_t n_daemons;
     pthread_mutex_t lock;
@@ -40,13 +40,13 @@ struct probe_port {
     int64_t holder_until_s;
     struct known *known;
     size_t n_known;
-    int64_t window_s; /* in which so many bytes were served */
+    int64_t window_s; /* the period of time in which the bytes were served */
     uint64_t window_bytes;
 };
 
-/* What comes with a POST. */
+/* The body of a POST. */
 struct upload {
-    bool dropped; /* by nobody's use for it; `length` counts */
+    bool dropped; /* ignored; only `length` counts */
     size_t length;
     char text[MOST_UPLOAD + 1];
 };
@@ -85,7 +85,7 @@ static bool may_serve(struct probe_port *port, uint64_t bytes)
     return true;
 }
 
-/* Nothing that a line would compress: a page of noise, over and over. */
+/* Pseudo-random bytes, which cannot be compressed: one page repeated. */
 static ssize_t noise(void *arg, uint64_t position, char *buffer, size_t most)
 {
     (void)arg;
@@ -138,7 +138,7 @@ static struct known *know(struct probe_port *port, const char *name)
     return &grown[port->n_known++];
 }
 
-/* Who was nobody's brother for longest, and still asks for turns. */
+/* Returns the child that was no sibling for longest, and still takes turns. */
 static struct known *choose_brother(struct probe_port *port, const char *name)
 {
     struct known *best = NULL;
@@ -200,7 +200,7 @@ static enum MHD_Result take_measurements(struct probe_port *port, struct MHD_Con
 
 /* ---- the port ---- */
 
-/* Says the same time of both, whatever is compared. */
+/* Compares in constant time, so that the time reveals nothing. */
 static bool is_secret(const struct probe_port *port, const char *text, size_t length)
 {
     unsigned char differs = length != strlen(port->secret);
@@ -221,7 +221,7 @@ static enum MHD_Result on_post(struct probe_port *port, struct MHD_Connection *c
     return answer(connection, MHD_HTTP_NOT_FOUND, "there are bytes, turn and done\n");
 }
 
-/* How many bytes the request brings; 0: it does not say, or too many. */
+/* Returns the announced length of the request's body; 0: none, or too many. */
 static uint64_t announced(struct MHD_Connection *connection)
 {
     const char *text =
@@ -231,7 +231,7 @@ static uint64_t announced(struct MHD_Connection *connection)
     return end && !*end && n <= PROBE_MOST_BYTES ? n : 0;
 }
 
-/* Before anything of the body is here: what will not be taken is refused at once. */
+/* Handles the request's head: refuses an unacceptable body before any of it is received. */
 static enum MHD_Result begin(struct probe_port *port, struct MHD_Connection *connection, const char *method,
                              const char *page, void **state)
 {
@@ -255,7 +255,7 @@ static enum MHD_Result take(struct probe_port *port, struct MHD_Connection *conn
     const char *page = strchr(url + 1, '/');
     if (*url != '/' || !page || !is_secret(port, url + 1, (size_t)(page - url - 1)))
         return answer(connection, MHD_HTTP_FORBIDDEN, "this port is for nodes of the tree\n");
-    if (!upload) /* only the head is here yet */
+    if (!upload) /* only the head has arrived */
         return begin(port, connection, method, page, state);
     if (*size > 0 && upload->dropped) {
         upload->length += *size;
@@ -351,7 +351,7 @@ static enum esp_status read_pem(struct probe_port *port, const struct probe_tls 
                : error->status;
 }
 
-/* The socket is the daemon's when there is one. */
+/* The daemon owns the socket if it succeeds. */
 static struct MHD_Daemon *serve_one(struct probe_port *port, int fd)
 {
     const unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | (port->key ? MHD_USE_TLS : 0);
@@ -365,7 +365,7 @@ static struct MHD_Daemon *serve_one(struct probe_port *port, int fd)
                             MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_ARRAY, pem, MHD_OPTION_END);
 }
 
-/* Takes the sockets. */
+/* Takes over the sockets. */
 static bool serve(struct probe_port *port, struct listen_sockets *sockets)
 {
     for (; sockets->n > 0; sockets->n--) {
@@ -379,8 +379,8 @@ static bool serve(struct probe_port *port, struct listen_sockets *sockets)
     return all;
 }
 
-/* How others reach the port: at the host that the file publishes, or by the machine's name where the port has
- * all addresses, or by a name of several addresses. */
+/* Determines the published host of the port: that in the file, the machine's name if the port listens at
+ * all addresses, or the name if it has several addresses. */
 static void name_host(const char *address, const char *publish, bool several, char bound[HTTP_ADDRESS])
 {
     char name[HTTP_ADDRESS - 12] = "localhost", port[12];

@@ -12,20 +12,20 @@
 #include <unistd.h>
 
 #define MOST_PROCESSORS (16 * 64)
-#define MOST_OWN        4096 /* processes below this one that are looked at */
-#define LEAST_TICKS     10   /* of a processor: the counters are no finer than a hundredth of a second */
-/* What was learnt counts less with each reading: half after some 70. */
+#define MOST_OWN        4096 /* most descendants of this process that are counted */
+#define LEAST_TICKS     10   /* of a processor: the counters have a resolution of a hundredth of a second */
+/* Evidence decays with each reading: half after about 70. */
 #define FADE 0.99
-/* Readings are believed as much as so many seconds of evidence that they are right. */
+/* Weight of the readings themselves, in seconds of evidence. */
 #define BELIEVED_S 0.1
-#define MOST_S     2 /* of evidence in one piece: a long session is one */
+#define MOST_S     2 /* most evidence of one session */
 
-/* Processors that others must take for a correction to count in full. */
+/* Processors that competitors must use for a correction to count in full. */
 #define COMPETING 0.2
 
 /* Processor time, in clock ticks. */
 struct counters {
-    uint64_t total, busy; /* of the processors that count, and of all */
+    uint64_t total, busy; /* of the counted processors, and of all */
     uint64_t all_busy;
     uint64_t own, below_bytes;
     unsigned processors, own_running, running;
@@ -37,9 +37,10 @@ struct processor_sensor {
     uint64_t mask[16];
     double (*quota)(void);
     struct counters last;
-    double passive;                       /* of the last reading, before its correction */
-    double competing;                     /* of the last reading */
-    double got_s, expected_s, evidence_s; /* processor time got, and expected by readings; their wall time */
+    double passive;   /* of the last reading, before correction */
+    double competing; /* of the last reading */
+    double got_s, expected_s,
+        evidence_s; /* processor time received, and expected by readings; their wall time */
 };
 
 static bool counts(const struct processor_sensor *sensor, unsigned processor)
@@ -60,7 +61,7 @@ static void add_line(const struct processor_sensor *sensor, const char *line, st
         return;
     for (int i = 0; i < 8; i++)
         total += t[i];
-    const uint64_t busy = total - t[3] - t[4]; /* but for idle and waiting for input or output */
+    const uint64_t busy = total - t[3] - t[4]; /* everything except idle and waiting for input or output */
     counters->all_busy += busy;
     if (!counts(sensor, processor))
         return;
@@ -86,7 +87,7 @@ static bool read_stat(const struct processor_sensor *sensor, struct counters *co
     return counters->processors > 0;
 }
 
-/* User and system time of the process, with that of its children that have ended; its state. */
+/* Adds user and system time of the process and of its children that have ended, and its state. */
 static bool add_process(const struct processor_sensor *sensor, int64_t pid, struct counters *counters)
 {
     char path[512], text[1024], state;
@@ -98,7 +99,7 @@ static bool add_process(const struct processor_sensor *sensor, int64_t pid, stru
     size_t n = fread(text, 1, sizeof text - 1, file);
     fclose(file);
     text[n] = 0;
-    const char *rest = strrchr(text, ')'); /* the name may hold anything */
+    const char *rest = strrchr(text, ')'); /* the name may contain any character */
     if (!rest ||
         sscanf(rest,
                ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
@@ -109,7 +110,7 @@ static bool add_process(const struct processor_sensor *sensor, int64_t pid, stru
     return true;
 }
 
-/* Memory that the process shares with nobody, and that is no file's. */
+/* Returns memory that the process does not share and that is not from a file. */
 static uint64_t private_bytes(const struct processor_sensor *sensor, int64_t pid)
 {
     char path[512];
@@ -123,7 +124,7 @@ static uint64_t private_bytes(const struct processor_sensor *sensor, int64_t pid
     return resident > shared ? (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-/* Children of all threads of the process, into `pids` behind the first `n`. */
+/* Appends the children of all threads of the process to `pids` after the first `n`. */
 static size_t add_children(const struct processor_sensor *sensor, int64_t pid, int64_t *pids, size_t n)
 {
     char path[512];
@@ -163,7 +164,7 @@ static bool read_all(const struct processor_sensor *sensor, struct counters *cou
     return true;
 }
 
-/* ---- life ---- */
+/* ---- creation and end ---- */
 
 static void own_mask(struct processor_sensor *sensor)
 {
@@ -209,8 +210,8 @@ static double within(double value, double least, double most)
     return value < least ? least : value > most ? most : value;
 }
 
-/* A process that joins `own` of ours gets an even part of what they all get: at least their turn among those
- * that wait, and all that nobody takes. */
+/* A process that joins `own` processes of ours gets an equal part of what they all get: at least their
+ * turn among the waiting processes, and all idle processors. */
 static double share(double processors, double competing, double waiting, double own)
 {
     double turn = processors * own / (waiting + own);
@@ -223,8 +224,8 @@ static double quota_of(const struct processor_sensor *sensor)
     return quota > 0 ? quota : HUGE_VAL;
 }
 
-/* What was got by what was expected, as if BELIEVED_S more had been got as it was expected. It tells of
- * competitors: where they have gone, there is nothing to correct. */
+/* Returns received over expected processor time, with BELIEVED_S added to both. It describes competitors:
+ * without any, nothing is corrected. */
 static double correction(const struct processor_sensor *sensor)
 {
     if (!(sensor->evidence_s > 0))
@@ -234,7 +235,7 @@ static double correction(const struct processor_sensor *sensor)
     return 1 + (full - 1) * within(sensor->competing / COMPETING, 0, 1);
 }
 
-/* What competitors leave of a processor, and no more than control groups let it have. */
+/* Returns what competitors leave of a processor, limited by control groups. */
 static double corrected(const struct processor_sensor *sensor, double passive, double quota)
 {
     return within(fmin(passive * correction(sensor), quota), 0.01, 1);
@@ -247,26 +248,27 @@ bool processor_sensor_read(struct processor_sensor *sensor, struct processor_rea
     if (!read_all(sensor, &now))
         return false;
     if (now.total < last.total || now.busy < last.busy || now.processors != last.processors) {
-        sensor->last = now; /* a processor went or came */
+        sensor->last = now; /* a processor was added or removed */
         return false;
     }
     const double ticks = (double)(now.total - last.total) / now.processors;
     if (ticks < LEAST_TICKS)
         return false;
     sensor->last = now;
-    /* Own processes that ended are counted by their parent only when it has waited for them. */
+    /* The parent counts a child that has ended only after waiting for it. */
     reading->below_bytes = now.below_bytes;
     reading->own = now.own > last.own ? (double)(now.own - last.own) / ticks : 0;
     const double busy = (double)(now.busy - last.busy) / ticks;
     const double all = (double)(now.all_busy - last.all_busy) / ticks;
     reading->competing = within(busy - reading->own, 0, now.processors);
-    /* Whoever waits may wait elsewhere: as many count as others are busy here. This thread itself ran. */
+    /* A waiting process may wait for another processor: as many count as competitors are busy here. This
+     * thread itself was running. */
     double waiting = (double)now.running - now.own_running - (now.own_running ? 0 : 1);
     if (all > 0)
         waiting *= within(busy / all, 0, 1);
     reading->waiting = fmax(waiting, 0);
     if (reading->competing < 0.05)
-        reading->waiting = 0; /* it came this moment */
+        reading->waiting = 0; /* it arrived just now */
     const double others = fmax(reading->waiting, ceil(reading->competing - 0.05));
     const double running = now.own_running;
     sensor->passive = share(now.processors, reading->competing, others, running + 1);

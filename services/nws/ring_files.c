@@ -44,7 +44,7 @@ static bool look(int folder, const char *name, struct ring_file *file)
     return true;
 }
 
-/* Returns how many there are; fewer where there is no memory for all. */
+/* Returns how many there are; fewer if there is no memory for all. */
 static size_t list(DIR *folder, struct ring_file **files)
 {
     size_t n = 0, capacity = 0;

@@ -19,18 +19,18 @@
 
 #define HEADING "ESPLINK 1\n"
 
-/* As it lies in the file, little-endian as all machines that we run on. */
+/* As stored in the file, little-endian like all supported machines. */
 struct record {
     uint64_t number; /* 1, 2, 3, ...; 0: none yet */
     int64_t time_s;
     double connect_ms, latency_ms, bandwidth;
-    uint32_t unused, checksum; /* of all before it */
+    uint32_t unused, checksum; /* checksum: of all members before it */
 };
 
 struct series {
     char *path;
     int fd;                          /* -1: memory only */
-    uint64_t number, refused, found; /* found: whole records in the ring */
+    uint64_t number, refused, found; /* found: intact records in the ring */
     bool told;
     struct link_measurement last;
     struct gauge *connect, *latency, *bandwidth;
@@ -73,7 +73,7 @@ static int by_number(const void *a, const void *b)
     return (one->number > other->number) - (one->number < other->number);
 }
 
-/* Takes the records that are whole; false when something else is among them. */
+/* Takes the intact records; false when there are others. */
 static bool take_records(struct series *series, struct record *records, size_t n)
 {
     bool whole = true;
@@ -101,7 +101,8 @@ static bool take_records(struct series *series, struct record *records, size_t n
     return whole;
 }
 
-/* Of a heading that is none at all nobody knows, so that the records tell; this one has others. */
+/* Whether the heading is valid for another version. An invalid heading says nothing, and the records
+ * decide. */
 static bool is_of_another_version(const char *head)
 {
     const size_t word = sizeof "ESPLINK " - 1;
@@ -110,8 +111,8 @@ static bool is_of_another_version(const char *head)
            (head[word + 1] == '\n' || isdigit((unsigned char)head[word + 1]));
 }
 
-/* False: the file is damaged. What is whole in it is taken: a heading that is hit, or a record that was cut
- * off at the end, costs no other one. */
+/* False: the file is damaged. Intact records are used: a damaged heading, or a cut record at the end, does
+ * not affect the others. */
 static bool read_ring(struct series *series, struct record *records)
 {
     char head[SERIES_HEADER] = "";
@@ -161,7 +162,7 @@ static void set_aside(struct series *series)
     series->fd = regular_file_descriptor(series->path, O_RDWR | O_CREAT, NULL);
 }
 
-/* What was whole in a file that is set aside now. */
+/* Writes the intact records of a quarantined file again. */
 static bool write_again(const struct series *series, const struct record *records)
 {
     for (uint64_t i = 0; i < series->found; i++) {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the kernel here does with the windows of connections that idle (core/forecast/window.h), as its
- * settings tell it for the network namespace of the caller.
- */
+ * Reads how this kernel treats the windows of idle connections (core/forecast/window.h), from its settings
+ * for the caller's network namespace. */
 #ifndef SERVICES_NWS_WINDOW_HABIT_H
 #define SERVICES_NWS_WINDOW_HABIT_H
 
 #include "core/forecast/window.h"
 
-/* Where they cannot be read: as RFC 5681 wants it. */
+/* Unreadable settings: as in RFC 5681. */
 struct window_habit window_habit_here(void);
 
 #endif

@@ -65,7 +65,7 @@ for address in $families 127.0.0.1 node '[::1]'; do
 done
 
 # The machine's own name is an address of loopback, too; a file may publish another one.
-check "* tells of a name that others cannot use" grep -q 'told the name "node", which means 127.0.1.1 here' all.out
+check "* tells of a name that others cannot use" grep -q 'published name is "node", which means 127.0.1.1 here' all.out
 agent told '*:0' 'publish = "10.96.0.1"'
 is_told() { sed 's/:.*//' "$1.address" | grep -qx "$2"; }
 check "others are told what the file publishes" is_told told 10.96.0.1
@@ -81,7 +81,7 @@ reached 10.96.0.1 lost >/dev/null
 check "by the tree, too" grep -q 'lost .*others may not reach it' tree.out
 hostname elsewhere
 agent other '*:0'
-check "and one of another machine" grep -q 'told the name "elsewhere", which means 10.96.0.9, no address of this machine' other.out
+check "and one of another machine" grep -q 'published name is "elsewhere", which means 10.96.0.9, no address of this machine' other.out
 hostname node
 check_fails 4 "a port that is published needs one to listen at" espalier config check --as agent portless.conf
 check_says "which is said" 'publish = "node:4780" has a port: expected one in listen'

@@ -130,7 +130,7 @@ for how in "data get" "data cp" "data mv" call; do
         check "that is told" told
         check_fails any "it is not shown as if it were there" espalier data info "$id"
         if [ $where = gone ]; then
-            check_says "nor as set aside" 'its file there was damaged, or somebody has removed it'
+            check_says "nor as set aside" 'its file there was damaged, or was removed'
         else
             check_says "but as set aside" 'its file was damaged, and is set aside there'
             check "which it is" wait_until set_aside

@@ -150,7 +150,7 @@ static void keys_must_fit_together(void **state)
 {
     (void)state;
     fails(SETTINGS_SED, "", ESP_CONFIG,
-          "x.conf: expected the key \"parent\" (address of the agent above), found none");
+          "x.conf: expected the key \"parent\" (address of the parent agent), found none");
     fails(SETTINGS_SED, "parent = a\nslotz = 4", ESP_CONFIG,
           "x.conf:2: unknown key \"slotz\": did you mean \"slots\"?");
     fails(SETTINGS_AGENT, "parent = a\nredirector = b", ESP_CONFIG,
@@ -263,7 +263,7 @@ static void a_platform_that_is_none_is_refused(void **state)
     fails(SETTINGS_PLATFORM, TREE "redirector { name = \"x\" }\nserver \"t\" { parent = \"x\" }", ESP_CONFIG,
           "x.conf: \"t\": expected a master or leader as parent, found \"x\", which is a redirector");
     fails(SETTINGS_PLATFORM, TREE "server \"s\" { }", ESP_CONFIG,
-          "x.conf: section server \"s\": expected the key \"parent\" (name of the master or leader above), "
+          "x.conf: section server \"s\": expected the key \"parent\" (name of its parent, a master or leader), "
           "found none");
 }
 
