@@ -292,7 +292,7 @@ static enum esp_status finish_sed(void *settings, struct arena *arena, struct es
     struct settings_sed *sed = settings;
     if (!sed->parent && !sed->directory.url)
         return error_set(error, ESP_CONFIG,
-                         "expected the key \"parent\" (address of the agent above), found none");
+                         "expected the key \"parent\" (address of the parent agent), found none");
     if (sed->problems.n == 0) {
         sed->problems.items = arena_alloc(arena, sizeof *sed->problems.items);
         if (!sed->problems.items || !(sed->problems.items[0] = arena_strdup(arena, own_problems())))
