@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a job was called with, in the user's list beside its record: a line of JSON, padded with blanks to a
- * multiple of ALIGNMENT bytes, then each value that was sent, as it travels, padded likewise. 64-bit numbers
- * are hexadecimal, because JSON's are doubles.
+ * The arguments of a job, stored in the user's list beside its record: a line of JSON, padded with blanks
+ * to a multiple of ALIGNMENT bytes, then each value as it was sent, padded likewise. 64-bit numbers are
+ * hexadecimal, because JSON's numbers are doubles.
  */
 #include "client/jobs/job.h"
 #include "util/contents.h"
@@ -33,7 +33,7 @@
 #include <unistd.h>
 
 #define FORMAT      1
-#define ALIGNMENT   64 /* that of any type, and of a cache line */
+#define ALIGNMENT   64 /* suits any type, and a cache line */
 #define MOST_HEADER (16 << 20)
 
 static const struct session_job_ops job_ops;
@@ -58,7 +58,7 @@ static uint64_t padding(uint64_t bytes)
     return (ALIGNMENT - bytes % ALIGNMENT) % ALIGNMENT;
 }
 
-/* ---- whether ---- */
+/* ---- whether to store ---- */
 
 static uint64_t bytes_of(const struct invocation *invocation)
 {
@@ -82,8 +82,8 @@ static json_t *value_json(const struct invocation *invocation, const struct valu
     json_t *json =
         json_pack("{s:s, s:o, s:b}", "name", invocation->function->problem->arguments[value->index].name,
                   "bytes", hex64(value->bytes), "sent", value->in != NULL);
-    /* Where the value itself is sent again, a copy of it elsewhere need not live so long. */
-    if (value->datum && !value->in) { /* its identity, and who has it now */
+    /* If the value itself is sent again, a copy of it elsewhere is not needed for so long. */
+    if (value->datum && !value->in) { /* its identity and its present holders */
         json_object_set_new(json, "datum", json_stringn(value->datum, strcspn(value->datum, " ")));
         json_object_set_new(json, "holder", json_string(value->holder));
     }
@@ -141,8 +141,8 @@ static bool put_all(FILE *file, const char *header, const struct invocation *inv
     return good;
 }
 
-/* Not synced: a machine that stops loses that the job can be called again, and a file that is too short is
- * noticed by its length. */
+/* Not synced: after a power failure the job may not be called again. A file that is too short is detected
+ * by its length. */
 enum esp_status job_call_write(const char *path, const struct session *session, struct esp_error *error)
 {
     char *header = header_text(session);
@@ -182,7 +182,7 @@ static bool read_hex(const json_t *json, const char *name, uint64_t *number)
     return true;
 }
 
-/* The bytes of what was sent lie at *at in the contents. */
+/* The bytes of the sent value are at *at in the contents. */
 static bool read_value(const json_t *json, const struct problem *problem, struct value *value,
                        const char *contents, uint64_t n_contents, uint64_t *at)
 {
@@ -227,7 +227,7 @@ static bool read_wishes(const json_t *json, struct job_call *call)
     return true;
 }
 
-/* All that the line says; the contents go to the first value, which frees them. */
+/* Reads all members of the line. The first value owns the contents, and frees them. */
 static bool read_all(struct job_call *call, char *contents, uint64_t n_contents, uint64_t at)
 {
     struct invocation *invocation = &call->invocation;
@@ -272,8 +272,8 @@ enum esp_status job_call_read(const char *path, struct function *function, struc
     return status;
 }
 
-#define TELL_MS    5000 /* for a server that is told to stop or forget */
-#define MOST_LOOKS 5    /* at a server that is silent */
+#define TELL_MS    5000 /* limit for a request to stop or forget a job */
+#define MOST_LOOKS 5    /* tries at a silent server */
 
 /* ---- submitting ---- */
 
@@ -288,7 +288,7 @@ static bool has_bulk(const struct session *session)
 static bool is_handed_over(const struct session *session)
 {
     int state = atomic_load(&session->remote);
-    /* While it waits for memory, the server holds the small arguments only. */
+    /* While the session waits for memory, the server holds the small arguments only. */
     return state >= SESSION_QUEUED || (state == SESSION_WAITING && !has_bulk(session));
 }
 
@@ -323,8 +323,9 @@ static void fill_record(struct session *session, struct job_record *record)
     record->incarnation = session->candidates[session->next_candidate - 1].incarnation;
 }
 
-/* Runs a session that is a job until the server has it, and fills the record (but for the function and
- * the scalars). On failure nothing is left on a server. Not `patient`: ESP_LIMIT when no server has room. */
+/* Runs a session that is a job until the server has it, and fills the record (except the function and the
+ * scalars). On failure nothing is left on a server. If not `patient`, returns ESP_LIMIT when no server has
+ * room. */
 static enum esp_status job_hand_over(struct session *session, bool patient, struct job_record *record,
                                      struct esp_error *error)
 {
@@ -341,7 +342,7 @@ static enum esp_status job_hand_over(struct session *session, bool patient, stru
                                      : ESP_LIMIT);
     if (atomic_load(&session->phase) == PHASE_ENDED) {
         *error = session->error;
-        /* What a server may have of it nobody asks for any more. */
+        /* No client will ask for what the server may have. */
         if (session->link) {
             struct job_record left = {.session = session->log_id};
             snprintf(left.address, sizeof left.address, "%s", session->link->address);
@@ -354,7 +355,7 @@ static enum esp_status job_hand_over(struct session *session, bool patient, stru
     return ESP_OK;
 }
 
-/* The record is safe: the server keeps the job from now on. */
+/* The record is stored: the server keeps the job from now on. */
 static enum esp_status job_keep(struct engine *engine, const struct job_record *record,
                                 struct esp_error *error)
 {
@@ -370,35 +371,35 @@ static enum esp_status job_keep(struct engine *engine, const struct job_record *
     return status;
 }
 
-/* ---- asking ---- */
+/* ---- questions to the server ---- */
 
 static bool is_silent(enum esp_status status)
 {
     return status == ESP_UNREACHABLE || status == ESP_TIMEOUT || status == ESP_MAYBE;
 }
 
-/* One that does not answer: whether it is in the tree, perhaps elsewhere (`address`). */
+/* The server does not answer: checks whether it is in the tree, perhaps at another `address`. */
 static enum job_fate fate_of_silent(struct engine *engine, const struct job_record *record,
                                     char address[CAP_ADDRESS + 1])
 {
     struct esp_error ignored;
     strcpy(address, record->address);
     if (!*record->server || strchr(record->server, ':'))
-        return JOB_SILENT; /* it was named by its address, which is no name in the tree */
+        return JOB_SILENT; /* the server was given by its address, which is no name in the tree */
     enum esp_status status = engine_resolve(engine, record->server, address, &ignored);
     return status == ESP_NOT_FOUND                                     ? JOB_GONE
            : status != ESP_OK || strcmp(address, record->address) == 0 ? JOB_SILENT
                                                                        : JOB_THERE;
 }
 
-/* Whether the server that said `why` is in the tree under another address, which is found then. */
+/* Whether the server that failed with `why` is in the tree at another address; sets that address. */
 static bool job_find_moved(struct engine *engine, const struct job_record *record, enum esp_status why,
                            char address[CAP_ADDRESS + 1])
 {
     return is_silent(why) && why != ESP_TIMEOUT && fate_of_silent(engine, record, address) == JOB_THERE;
 }
 
-/* Also where its server was started again: it has the results that it had when it ended. */
+/* The server may have been restarted since; it still has the results that it had when it stopped. */
 static enum esp_status ask_server(struct engine *engine, const struct job_record *record,
                                   const struct message *request, int64_t timeout_ms, struct message *reply,
                                   struct esp_error *error)
@@ -412,7 +413,7 @@ static enum esp_status ask_server(struct engine *engine, const struct job_record
     return deadline_call(engine->transport, address, request, timeout_ms, reply, error);
 }
 
-/* The server does not have it, or does not answer: what has become of the job. */
+/* The server does not have the job, or does not answer: finds out what has become of the job. */
 static enum esp_status explain(struct engine *engine, const struct job_record *record, enum job_fate *fate,
                                struct esp_error *error)
 {
@@ -447,8 +448,8 @@ static enum esp_status explain(struct engine *engine, const struct job_record *r
                      record->server, id);
 }
 
-/* What has become of a job whose server said `error`, which is replaced by a text that tells it; returns its
- * status. */
+/* Finds out what has become of a job whose server failed with `error`, which is replaced by a text that
+ * says so; returns its status. */
 static enum esp_status job_explain(struct engine *engine, const struct job_record *record,
                                    enum job_fate *fate, struct esp_error *error)
 {
@@ -459,7 +460,7 @@ static enum esp_status job_explain(struct engine *engine, const struct job_recor
     return explain(engine, record, fate, error);
 }
 
-/* Its server ends, and has cut it short. */
+/* The server is stopping, and has cut the job short. */
 static enum esp_status is_given_up(const struct job_record *record, const struct session_report *report,
                                    enum job_fate *fate, struct esp_error *error)
 {
@@ -469,9 +470,9 @@ static enum esp_status is_given_up(const struct job_record *record, const struct
                      job_id(record, id), record->server, report->outcome.text);
 }
 
-/* The server of a job that is waited for did not answer in time: asked anew, which is answered at once, until
- * it answers, or agents have lost it and the job can be called again. Then, or when it took too long, the
- * last try is the one that counts. */
+/* The server did not answer a wait for the job in time. It is asked for the present state, which it
+ * answers at once, until it answers, or until agents have lost it and the job can be called again. Then,
+ * or after too long a time, the result of the last try counts. */
 static enum esp_status watch(struct engine *engine, const struct job_record *record, struct message *request,
                              struct message *reply, struct esp_error *error)
 {
@@ -504,7 +505,7 @@ enum esp_status job_ask(struct engine *engine, const struct job_record *record, 
         waits ? given_up_answer_ms(engine, 0, (int64_t)follow->patience_ms) : engine->call_timeout_ms;
     enum esp_status status = ESP_UNREACHABLE;
     *fate = JOB_THERE;
-    /* One that has said nothing for so long would say nothing again. */
+    /* A server that was silent for so long would be silent again. */
     for (unsigned attempt = 0; attempt < 2 && is_silent(status) && status != ESP_TIMEOUT; attempt++) {
         message_clear(reply);
         status = ask_server(engine, record, &request, timeout_ms, reply, &found);
@@ -520,8 +521,8 @@ enum esp_status job_ask(struct engine *engine, const struct job_record *record, 
     return error_set(error, status, "%s", found.text);
 }
 
-/* Its server stops it, if it runs or waits there; its end comes later. As job_ask().
- * ---- ending ---- */
+/* Has the server stop the job if it runs or waits there; its end is reported later. Errors are those of
+ * job_ask(). ---- ending ---- */
 static enum esp_status job_cancel(struct engine *engine, const struct job_record *record, int64_t timeout_ms,
                                   enum job_fate *fate, struct esp_error *error)
 {
@@ -548,16 +549,17 @@ enum esp_status job_drop(struct engine *engine, const struct job_record *record,
         status = explain(engine, record, &fate, error);
         if (fate == JOB_GONE)
             return error->status = ESP_UNREACHABLE;
-        status = status == ESP_NOT_FOUND ? ESP_OK : status; /* the server has forgotten more than that */
+        status = status == ESP_NOT_FOUND ? ESP_OK : status; /* forgotten already */
     }
     return status;
 }
 
-/* Jobs whose server is lost are called again elsewhere, by whoever looks after them next. Of several programs
- * the first one does it, under a lock on the file of the arguments: the others find its record in the list.
+/* A job whose server is lost is called again elsewhere by the next process that asks for it. Of several
+ * processes the first one does so, under a lock on the file of the arguments; the others find the new
+ * record in the list.
  */
 
-/* -1: no arguments are kept (status ESP_OK), or another program is at it (ESP_LIMIT). */
+/* Returns -1 if no arguments are stored (status ESP_OK), or if another process holds the lock (ESP_LIMIT). */
 static int lock_call(const char *path, enum esp_status *status, struct esp_error *error)
 {
     const int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -569,7 +571,7 @@ static int lock_call(const char *path, enum esp_status *status, struct esp_error
     return -1;
 }
 
-/* What does not change. The scalars of `fresh` point into the record, which it is to become. */
+/* Copies members that stay the same. The scalars of `fresh` point into the record, which it will become. */
 static void inherit(struct job_record *fresh, const struct job_record *record)
 {
     free(fresh->data);
@@ -591,7 +593,7 @@ static bool is_same(const struct session_id *one, const struct session_id *other
     return memcmp(one, other, sizeof *one) == 0;
 }
 
-/* Whether the list has the job as another session by now: then the record is that one. */
+/* Whether the list has the job as another session by now; then the record becomes that one. */
 static bool job_refresh(struct job_record *record)
 {
     char id[SESSION_TEXT], *token = NULL;
@@ -615,7 +617,7 @@ static bool job_refresh(struct job_record *record)
     return other;
 }
 
-/* ---- calling ---- */
+/* ---- calling again ---- */
 
 static double passed_s(const struct job_record *record)
 {
@@ -625,7 +627,7 @@ static double passed_s(const struct job_record *record)
     return passed > 0 ? passed : 0;
 }
 
-/* What is left of the times that it was given when it was submitted. */
+/* Subtracts the time since the submission from the job's limits. */
 static enum esp_status lessen(const struct job_record *record, struct esp_call_options *options,
                               struct esp_error *error)
 {
@@ -656,7 +658,7 @@ static enum esp_status begin(struct engine *engine, const struct job_record *rec
         return status;
     (*session)->origin = record->origin;
     session_note_again(*session, record->server, " was lost");
-    /* Who looks after it comes again. */
+    /* The session need not wait: the caller tries again. */
     (*session)->absence = patience_begin(0, 0, (*session)->started_ns);
     if (record->keepers && !((*session)->keepers = calloc(1, KEEPERS_BYTES)))
         return error_no_memory(error, "a session");
@@ -665,7 +667,8 @@ static enum esp_status begin(struct engine *engine, const struct job_record *rec
     return ESP_OK;
 }
 
-/* The record comes first, as when a job is submitted; whoever dies in between leaves one that says so. */
+/* The record is written first, as at submission; a process that dies before the server keeps the job
+ * leaves a record that says so. */
 static enum esp_status note(struct engine *engine, const char *id, struct job_record *record,
                             struct esp_error *error)
 {
@@ -690,7 +693,7 @@ static void note_loss(struct job_record *fresh, const struct job_record *before,
     memcpy(fresh->left, before->left, sizeof fresh->left);
     if (fate != JOB_GONE)
         return;
-    struct job_left *left = &fresh->left[fresh->n_left++]; /* there is room for all losses */
+    struct job_left *left = &fresh->left[fresh->n_left++]; /* the array has room for all losses */
     left->session = before->session;
     strcpy(left->address, before->address);
 }
@@ -724,7 +727,7 @@ static enum esp_status call_again(struct engine *engine, const char *id, const c
     return status;
 }
 
-/* Whether another server may well take it later; ESP_CONFIG: this program knows no agents to ask for one. */
+/* Whether another server may take the job later. ESP_CONFIG: this program knows no agents to ask. */
 static bool is_for_now(enum esp_status status)
 {
     return status == ESP_CONFIG || status == ESP_NO_SERVER || status == ESP_UNREACHABLE ||
@@ -765,7 +768,7 @@ enum esp_status job_call_again(struct engine *engine, struct job_record *record,
         close(lock);
     }
     if (status == ESP_OK && job_end_known(record, &end))
-        job_stop(engine, record); /* it was cancelled meanwhile, by one who saw its last server only */
+        job_stop(engine, record); /* a process that knew only the former server has cancelled it meanwhile */
     if (status == ESP_OK)
         return ESP_OK;
     if (is_for_now(status))
@@ -831,9 +834,9 @@ enum esp_status job_end_note(const struct job_record *record, const struct job_e
     enum esp_status status =
         text ? job_store_write_end(id, text, error) : error_no_memory(error, "the end of a job");
     if (status == ESP_OK && !end->wanted)
-        job_store_remove_call(id); /* it has no more use */
+        job_store_remove_call(id); /* the arguments are not needed any more */
     if (status == ESP_OK && !job_store_has(id))
-        job_store_remove_end(id); /* it was forgotten meanwhile */
+        job_store_remove_end(id); /* the job was forgotten meanwhile */
     free(text);
     json_decref(json);
     return status;
@@ -845,7 +848,7 @@ static void end_unnote(const struct job_record *record)
     job_store_remove_end(job_id(record, id));
 }
 
-/* ---- what servers say ---- */
+/* ---- reports of servers ---- */
 
 static bool has_ended(const struct session_report *report)
 {
@@ -870,12 +873,12 @@ void job_end_take(const struct job_record *record, const struct session_report *
                                                                      : ESP_CANCELLED;
     const char *text = report->outcome.text;
     error_set(&end.error, status, "%s", text && *text ? text : esp_status_string(status));
-    job_end_note(record, &end, NULL); /* best effort: the server has it, too */
+    job_end_note(record, &end, NULL); /* best effort: the server knows the end, too */
 }
 
 /* ---- cancelling ---- */
 
-/* Its end, when it comes soon. */
+/* Waits for its end, if that comes soon. */
 static enum esp_status await_end(struct engine *engine, const struct job_record *record, enum job_fate *fate,
                                  struct esp_error *error)
 {
@@ -904,7 +907,7 @@ bool job_end_instead(const struct job_record *record, enum job_fate fate, struct
         return false;
     if (!end->wanted)
         return true;
-    if (fate == JOB_LOST || fate == JOB_OVER) { /* nobody computes it */
+    if (fate == JOB_LOST || fate == JOB_OVER) { /* no server computes it */
         end->wanted = false;
         job_end_note(record, end, NULL);
         return true;
@@ -917,8 +920,8 @@ bool job_end_instead(const struct job_record *record, enum job_fate fate, struct
     return false;
 }
 
-/* A list that cannot be written must not keep a computation running: without its arguments it is not called
- * again either. */
+/* If the list cannot be written, the computation is stopped all the same: the arguments are deleted, so
+ * that the job is not called again. */
 static void note_wish(const struct job_record *record)
 {
     char id[SESSION_TEXT];
@@ -937,7 +940,7 @@ enum esp_status job_call_off(struct engine *engine, struct job_record *record, i
     if (job_end_known(record, &end) && !end.wanted)
         return ESP_OK;
     note_wish(record);
-    job_refresh(record); /* whoever calls it again sees the note, or is seen here */
+    job_refresh(record); /* another process may have called it again before it saw the note */
     enum esp_status status = job_cancel(engine, record, timeout_ms, &fate, &why);
     if (status == ESP_OK)
         status = await_end(engine, record, &fate, &why);
@@ -950,12 +953,13 @@ enum esp_status job_call_off(struct engine *engine, struct job_record *record, i
     return error_set(error, why.status, "%s", why.text);
 }
 
-/* Sessions that wait for a job, wherever it is: one whose server is lost goes on with what the job is then.
+/* Sessions that wait for a job, wherever it is: if its server is lost, the session continues with the
+ * job's new server.
  */
 
-#define LOOK_AGAIN_MS 200 /* at a server that is silent, or for one that takes the job */
+#define LOOK_AGAIN_MS 200 /* pause for a silent server, or until a server takes the job */
 
-/* From now on it waits for what its record says. False without memory. */
+/* Makes the session wait for the job of its record. Returns false without memory. */
 static bool point(struct session *session)
 {
     const struct job_record *record = session->record;
@@ -1013,7 +1017,7 @@ enum esp_status job_attach(struct engine *engine, const struct job_record *recor
 
 static void go_on(struct session *session)
 {
-    lend_end(&session->invocation, false); /* what is lent is the new server's */
+    lend_end(&session->invocation, false); /* lent memory is offered to the new server */
     if (!point(session))
         session_end(session, error_no_memory(&session->error, "a session"));
 }
@@ -1073,9 +1077,9 @@ static const struct session_job_ops job_ops = {
     .destroy = job_record_destroy,
 };
 
-/* Jobs are made: from arguments to a session that a server has, its record, and the server that keeps it. */
+/* Submits jobs: from arguments to a session that a server has, its record, and the server that keeps it. */
 
-/* All outputs are wanted by whoever fetches; nothing is written through this. */
+/* The process that fetches the results may want all outputs; nothing is written through this pointer. */
 static void want_outputs(struct invocation *invocation)
 {
     static char somewhere;
@@ -1101,12 +1105,12 @@ static void note_scalars(const struct invocation *invocation, struct job_record 
     }
 }
 
-/* The record is written before the server is told to keep the job: see client/jobs/job.h. */
+/* The record is written before the server gets the order to keep the job: see client/jobs/job.h. */
 static enum esp_status keep(struct library *library, const struct session *session, struct job_record *record,
                             bool listed, struct esp_job **job, struct esp_error *error)
 {
     char id[SESSION_TEXT], path[PATH_MAX];
-    struct job_record copy = *record; /* to undo it by, when the job has taken it over */
+    struct job_record copy = *record; /* for undoing, after the job has taken over the record */
     job_id(record, id);
     char *token = job_token_write(record);
     enum esp_status status = token ? ESP_OK : error_no_memory(error, "a job");
@@ -1131,7 +1135,7 @@ enum esp_status job_gather(struct library *library, struct handle *handle,
                            const struct esp_call_options *options, struct invocation *invocation,
                            struct esp_error *error)
 {
-    bool was_paused = sequence_pause(); /* the job goes on when the sequence is over */
+    bool was_paused = sequence_pause(); /* the job continues after the sequence has ended */
     const struct room room = {library->engine, handle->server};
     enum esp_status status =
         invocation_from_vector(invocation, handle->function, &room, arguments, n_arguments, error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs as espalier.h shows them; client/jobs/job.c makes them.
+ * Jobs as espalier.h shows them; client/jobs/job.c creates them.
  */
 #include "client/arguments/describe.h"
 #include "client/jobs/job.h"
@@ -14,7 +14,7 @@
 
 #define MOST_PATIENCE_S 600.0
 
-/* What is handed out: the public struct first, then what it is made of. */
+/* A job as the program gets it: the public struct first, then the private members. */
 struct job {
     struct esp_job job;
     struct job_record record;
@@ -61,7 +61,7 @@ static enum esp_status tell_arguments(struct job *job, struct esp_error *error)
     return ESP_OK;
 }
 
-/* What another program may need: where it is now. */
+/* Sets the job's token and server, which another program may need. */
 static enum esp_status tell_place(struct job *job, const char *token, struct esp_error *error)
 {
     job->job.server = job->record.server;
@@ -156,9 +156,9 @@ enum esp_status esp_job_find(const char *id, struct esp_job **job)
     return status;
 }
 
-/* ---- when its server is lost ---- */
+/* ---- jobs whose server is lost ---- */
 
-/* Where it is now, when its record has changed. */
+/* Updates the token and the server after the record has changed. */
 static enum esp_status tell_again(struct job *job, struct esp_error *error)
 {
     char *token = job_token_write(&job->record);
@@ -167,7 +167,8 @@ static enum esp_status tell_again(struct job *job, struct esp_error *error)
     return status;
 }
 
-/* Calls it again elsewhere, if that may be. The job is the program's, and const only for who looks at it. */
+/* Calls the job again elsewhere, if that is permitted. The job belongs to the program, and is const only
+ * for functions that read it. */
 static enum esp_status revive(struct library *library, const struct esp_job *public, enum job_fate fate,
                               struct esp_error *error)
 {
@@ -230,7 +231,7 @@ enum esp_status esp_job_attach(const struct esp_job *job, const struct esp_argum
     return status;
 }
 
-/* ---- asking after it ---- */
+/* ---- state ---- */
 
 static const char *state_text(uint32_t state)
 {
@@ -276,9 +277,10 @@ static uint64_t patience_ms(double patience_s)
     return (uint64_t)(fmin(patience_s, MOST_PATIENCE_S) * 1e3);
 }
 
-/* ---- where it is ---- */
+/* ---- asking its server ---- */
 
-/* What its server has said goes to the list; and one that computes what is cancelled there is told. */
+/* Writes the server's report to the list. If the server computes a job that the list has as cancelled,
+ * orders it to stop. */
 static bool has_to_be_told(const struct job_record *record, const struct message *reply)
 {
     const struct session_report *report = &reply->follow_reply.session;
@@ -301,9 +303,9 @@ static enum esp_status ask_once(struct engine *engine, const struct job_record *
     return job_ask(engine, record, follow, reply, fate, error);
 }
 
-/* Wherever it is: when it is lost, it is called again and asked there; or the list knows its end. Then there
- * is no reply, and `end` is not ESP_OK; also of one that is cancelled, and may still be computed by a server
- * that does not answer (ESP_UNREACHABLE). */
+/* Asks for the job wherever it is: a lost job is called again and asked for there. If the list knows its
+ * end, there is no reply, and `end` is not ESP_OK; this also holds for a cancelled job that an unreachable
+ * server may still compute (ESP_UNREACHABLE). */
 static enum esp_status ask_anywhere(struct library *library, const struct esp_job *job,
                                     const struct follow *follow, struct message *reply, struct job_end *end,
                                     struct esp_error *error)
@@ -348,7 +350,7 @@ enum esp_status esp_job_look(const struct esp_job *job, double patience_s, struc
     struct message reply = {0};
     if (!job || !state)
         return error_set(error, ESP_INVALID, "expected a job and a place for its state, found NULL");
-    /* Its output is no news here. */
+    /* The output does not end this wait. */
     const struct follow follow = {
         .seen = UINT64_MAX, .progress = state->progress, .patience_ms = patience_ms(patience_s)};
     struct job_end end;
@@ -369,7 +371,7 @@ enum esp_status esp_job_output(const struct esp_job *job, double patience_s, uin
     if (!job || !position || !buffer || !length)
         return error_set(error, ESP_INVALID, "expected a job and places for its output, found NULL");
     *length = 0;
-    /* Its progress is no news here. */
+    /* The progress does not end this wait. */
     const struct follow follow = {.seen = *position, .progress = 2, .patience_ms = patience_ms(patience_s)};
     struct job_end end;
     enum esp_status status = ask(job, &follow, &reply, &end, error);
@@ -387,7 +389,7 @@ enum esp_status esp_job_output(const struct esp_job *job, double patience_s, uin
     return status;
 }
 
-/* ---- ending it ---- */
+/* ---- ending a job ---- */
 
 enum esp_status esp_job_cancel(const struct esp_job *job)
 {
@@ -397,7 +399,7 @@ enum esp_status esp_job_cancel(const struct esp_job *job)
     struct library *library = library_enter(error);
     if (!library)
         return error->status;
-    struct job *called_off = (struct job *)job; /* the program's, as in revive() */
+    struct job *called_off = (struct job *)job; /* belongs to the program, as in revive() */
     struct engine *engine = library->engine;
     enum esp_status status = job_call_off(engine, &called_off->record, engine->call_timeout_ms, error);
     if (status == ESP_OK)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The user's list of jobs: a folder with one file for each, which only he can read, because who knows the
- * secret in it can cancel the job.
+ * The user's list of jobs: a folder with one file for each. Only the user can read them, because the
+ * secret in a file permits to cancel the job.
  */
 #include "util/contents.h"
 #include "client/jobs/job.h"
@@ -34,7 +34,8 @@ static bool is_id(const char *text)
     return length > 0 && length < SESSION_TEXT && strspn(text, "0123456789abcdef-") == length;
 }
 
-/* Under a temporary name first, so that nobody reads half of it, and a full disk leaves nothing. */
+/* Writes under a temporary name first, so that no process reads half a file, and a full disk leaves no
+ * file. */
 static enum esp_status write_file(const char *id, const char *ending, const char *text,
                                   struct esp_error *error)
 {
@@ -67,7 +68,7 @@ enum esp_status job_store_write(const char *id, const char *token, struct esp_er
     return write_file(id, ENDING, token, error);
 }
 
-/* ---- whose list it is ---- */
+/* ---- owner of the list ---- */
 
 static bool read_owner(const char *path, uint8_t owner[OWNER_BYTES])
 {
@@ -79,7 +80,7 @@ static bool read_owner(const char *path, uint8_t owner[OWNER_BYTES])
     return whole;
 }
 
-/* Whoever of several programs is first has drawn it for all. */
+/* Of several programs, the first one draws the number for all. */
 static bool draw_owner(const char *path)
 {
     char fresh[PATH_MAX + 64];
@@ -189,7 +190,7 @@ enum esp_status job_store_list(const char *const **ids, size_t *n, struct esp_er
     return package ? ESP_OK : error_no_memory(error, "the list of jobs");
 }
 
-/* The id that begins so; one that is meant exactly is taken before those that only begin so. */
+/* The id that begins so; an exact match goes before longer ids. */
 static enum esp_status resolve(const char *folder, const char *prefix, char *id, struct esp_error *error)
 {
     struct entry *entries = NULL;
@@ -260,7 +261,7 @@ void job_store_remove_call(const char *id)
         unlink(path);
 }
 
-/* ---- how it ended ---- */
+/* ---- ends of jobs ---- */
 
 static bool path_of(const char *id, const char *ending, char *path, size_t size)
 {
@@ -275,7 +276,8 @@ bool job_store_has(const char *id)
     return path_of(id, ENDING, path, sizeof path) && access(path, F_OK) == 0;
 }
 
-/* A job that was said to be cancelled is that after a power failure, too: its name must be on the disk. */
+/* A job that was reported as cancelled must stay so after a power failure: the name of its file must be on
+ * the disk. */
 static enum esp_status sync_folder(struct esp_error *error)
 {
     char folder[PATH_MAX];
@@ -321,7 +323,7 @@ enum esp_status job_store_remove(const char *id, struct esp_error *error)
     enum esp_status status = state_folder("jobs", folder, sizeof folder, error);
     if (status != ESP_OK)
         return status;
-    job_store_remove_call(id); /* first: nobody calls again what is being forgotten */
+    job_store_remove_call(id); /* first, so that no process calls the job again meanwhile */
     snprintf(path, sizeof path, "%s/%s" ENDING, folder, id);
     const bool gone = unlink(path) == 0 || errno == ENOENT;
     if (!gone)
@@ -401,7 +403,7 @@ static json_t *scalars_json(const struct job_record *record)
     return scalars;
 }
 
-/* The members of a session, beside others. */
+/* The members of a session, among others. */
 static void put_session(json_t *json, const struct session_id *session)
 {
     json_object_set_new(json, "client_high", hex64(session->client_high));
@@ -410,7 +412,7 @@ static void put_session(json_t *json, const struct session_id *session)
     json_object_set_new(json, "secret", hex64(session->secret));
 }
 
-/* What there is of a job that was called again, or that saves its state. */
+/* The members of a job that was called again, or that saves its state. */
 static void put_past(json_t *json, const struct job_record *record)
 {
     if (record->keepers)
