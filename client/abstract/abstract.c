@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which of several rules that all fit is expected to end first, by the forecasts of the problems they name;
- * and what the rule that would be taken would take.
+ * Chooses among several rules that fit: the one that is expected to end first, by the forecasts for the
+ * problems of its steps. Also forecasts the chosen rule.
  */
 #include "client/abstract/abstract.h"
 #include "client/abstract/abstract_steps.h"
@@ -36,15 +36,16 @@ static void abstract_say_kept(const struct abstract_run *run, const struct rule 
 static bool abstract_note_kept(struct abstract_run *run, const struct rule *rule, const struct step *step,
                                struct values *values, size_t index);
 
-/* Within this the order of the description decides: forecasts are no better, and it knows more than times. */
+/* If times differ by less than this, the order in the description decides: forecasts are not more
+ * accurate, and that order considers more than time. */
 #define CLEARLY_LESS 0.95
 
-/* Asking for forecasts takes longer than small problems themselves: then the order of the description
- * decides.
+/* For smaller problems, asking for forecasts takes longer than the computation, so the order in the
+ * description decides.
  */
 #define WORTH_ASKING 10000
 
-/* A chain goes by the names of all its steps: rivals may begin alike. */
+/* A chain is named after all its steps, because rivals may begin alike. */
 static void note(struct abstract_run *run, const struct rule *rule, const struct given *first, double seconds)
 {
     char name[PROBLEM_MAX_NAME + 1], number[32] = "not known";
@@ -60,8 +61,8 @@ static void note(struct abstract_run *run, const struct rule *rule, const struct
     text_printf(&text, " %s", number);
 }
 
-/* A chain's first step goes where all of its steps would be over first. Without memory it goes where the
- * agents say. */
+/* The first step of a chain goes to the server on which all steps together would end first. Without memory
+ * the agents choose. */
 static void plan_rival(struct abstract_run *run, uint32_t rule, const struct foresight *foresight)
 {
     free(run->planned[rule]);
@@ -81,7 +82,7 @@ static bool is_worth_asking(const struct given *first)
     return first->rows * first->cols >= WORTH_ASKING;
 }
 
-/* Below this number of elements the arguments of a step are made sooner than a forecast comes. */
+/* With fewer elements, the arguments of a step are made faster than a forecast arrives. */
 #define WORTH_CHECKING 1000000
 
 static bool lacks_memory(struct abstract_run *run, uint32_t rule, const struct given *first, bool of_all,
@@ -101,10 +102,10 @@ static bool lacks_memory(struct abstract_run *run, uint32_t rule, const struct g
     return lacks;
 }
 
-/* Whether a server has the memory for the first step of the rule, by the extents of what is given. Small
- * matrices are not asked for. ESP_NO_SERVER: no server of any master agent has; the text tells how much is
- * lacking, *bytes how much the step takes. The caller asks before a step's arguments are made, as these may
- * take more memory than what is given. */
+/* Checks that a server has the memory for the first step of the rule, by the extents of the inputs. Does
+ * not ask for small matrices. Returns ESP_NO_SERVER if no server of any master agent has it; the text says
+ * how much is lacking, *bytes how much the step takes. Called before a step's arguments are made, because
+ * these may take more memory than the inputs. */
 static enum esp_status abstract_check_room(struct abstract_run *run, uint32_t rule, const struct given *first,
                                            uint64_t *bytes, struct esp_error *error)
 {
@@ -118,7 +119,7 @@ static enum esp_status abstract_check_room(struct abstract_run *run, uint32_t ru
 static const char *abstract_plan_rule(struct abstract_run *run, uint32_t rule, const struct given *first)
 {
     struct foresight *foresight = NULL;
-    struct esp_error unimportant; /* then the agents say */
+    struct esp_error unimportant; /* then the agents choose */
     const bool is_open = run->problem->abstract->rules[rule].n_steps > 1 && !run->server &&
                          !run->options->server && is_worth_asking(first);
     if (is_open && !run->planned[rule] && foresight_of_run(run, first, &foresight, &unimportant) == ESP_OK) {
@@ -139,7 +140,7 @@ static void order_by(struct abstract_run *run, struct foresight *foresight, uint
         foresight_rule(foresight, rivals[i], &seconds[i]);
         plan_rival(run, rivals[i], foresight);
         note(run, &run->problem->abstract->rules[rivals[i]], first, seconds[i]);
-        /* A later one passes those before it when it is clearly quicker. */
+        /* A later rule passes earlier ones if it is clearly quicker. */
         for (uint32_t k = i; k > 0 && seconds[k] < CLEARLY_LESS * seconds[k - 1]; k--) {
             const double other_s = seconds[k];
             const uint32_t other = rivals[k];
@@ -151,12 +152,12 @@ static void order_by(struct abstract_run *run, struct foresight *foresight, uint
     }
 }
 
-/* Puts rivals (abstract_rivals()) in the order of what they are expected to take, and notes that in
- * run->weighed. Those of which nothing can be said keep their place behind the others. */
+/* Sorts rivals (abstract_rivals()) by their expected times, and notes these in run->weighed. Rivals
+ * without a forecast keep their order behind the others. */
 static void abstract_order(struct abstract_run *run, uint32_t *rivals, uint32_t n, const struct given *first)
 {
     struct foresight *foresight = NULL;
-    struct esp_error unimportant; /* then the order of the description decides */
+    struct esp_error unimportant; /* then the order in the description decides */
     *run->weighed = 0;
     if (!is_worth_asking(first) || foresight_of_run(run, first, &foresight, &unimportant) != ESP_OK)
         return;
@@ -196,7 +197,7 @@ enum esp_status abstract_foresee(struct abstract_run *run, struct fast_step **st
     return ESP_OK;
 }
 
-/* One step of a rule: its problem gets what there is for it, is called, and its results are taken. */
+/* One step of a rule: gathers the arguments of its problem, calls it, and takes its results. */
 
 int64_t abstract_wanted_rows(const struct abstract_run *run, const struct problem *problem,
                              const struct argument *argument)
@@ -214,7 +215,7 @@ int64_t abstract_wanted_rows(const struct abstract_run *run, const struct proble
     return expr_eval_size(argument->dims[0], &scope, &extent, &unused) == ESP_OK ? extent : -1;
 }
 
-/* LAPACK's least squares want room for the solution below the right-hand sides: rows of zeros. */
+/* LAPACK's least squares need room for the solution below the right-hand sides: rows of zeros. */
 static enum esp_status give_padded(struct values *values, const char *name, const struct matrix *matrix,
                                    int64_t rows, struct esp_error *error)
 {
@@ -253,7 +254,7 @@ static enum esp_status give_matrix(const struct abstract_run *run, struct values
                                : values_assign_matrix(values, name, matrix, error);
 }
 
-/* A number or letter that the rule says. */
+/* Gives a number or letter from the rule. */
 static enum esp_status give_value(struct values *values, const char *name, double value,
                                   struct esp_error *error)
 {
@@ -267,7 +268,7 @@ static enum esp_status give_value(struct values *values, const char *name, doubl
     return status;
 }
 
-/* A state that a step before has left. */
+/* Gives a state that an earlier step has left. */
 static enum esp_status give_state(const struct abstract_run *run, struct values *values, const char *name,
                                   const char *outer, struct esp_error *error)
 {
@@ -282,7 +283,7 @@ static enum esp_status give_state(const struct abstract_run *run, struct values 
     return values_assign(values, word, error);
 }
 
-/* What the argument of the step's problem goes by here. */
+/* Finds the name in the rule for an argument of the step's problem. */
 const struct pair *abstract_renamed(const struct step *step, const char *inner)
 {
     for (uint32_t i = 0; i < step->n_renamed; i++)
@@ -326,7 +327,7 @@ static enum esp_status give_inputs(const struct abstract_run *run, const struct 
     return ESP_OK;
 }
 
-/* What is stored by columns or rows stays sparse. */
+/* An array stored by columns or rows stays sparse. */
 static enum esp_status take_output(const struct values *values, size_t index, struct matrix *matrix,
                                    struct esp_error *error)
 {
@@ -335,7 +336,7 @@ static enum esp_status take_output(const struct values *values, size_t index, st
                : values_matrix(values, index, matrix, error);
 }
 
-/* The names that an output of the step's problem goes by from now on. */
+/* Lists the names of an output of the step's problem from now on. */
 static uint32_t abstract_names(const struct step *step, const char *inner,
                                const char *names[ABSTRACT_MAX_PAIRS + 1])
 {
@@ -349,7 +350,7 @@ static uint32_t abstract_names(const struct step *step, const char *inner,
     return n;
 }
 
-/* One output, by each name that it has from now on. */
+/* Takes one output, under each of its names. */
 static enum esp_status take_named(struct abstract_run *run, const struct rule *rule, const struct step *step,
                                   const struct values *values, size_t index, struct esp_error *error)
 {
@@ -368,7 +369,7 @@ static enum esp_status take_named(struct abstract_run *run, const struct rule *r
     return ESP_OK;
 }
 
-/* The outputs of the step, by the names that they have from now on. */
+/* Takes the outputs of the step, under their names. */
 static enum esp_status take_outputs(struct abstract_run *run, const struct rule *rule,
                                     const struct step *step, struct values *values, struct esp_error *error)
 {
@@ -394,7 +395,8 @@ static enum esp_status take_outputs(struct abstract_run *run, const struct rule 
     return ESP_OK;
 }
 
-/* At the server of the step before, if it has this problem too; else where the agents say. */
+/* Opens the handle at the server of the previous step, if it has this problem, too; else the agents
+ * choose. */
 static enum esp_status abstract_open_handle(const struct abstract_run *run, struct library *library,
                                             const char *problem, struct handle **handle,
                                             struct esp_error *error)
@@ -406,8 +408,7 @@ static enum esp_status abstract_open_handle(const struct abstract_run *run, stru
                : handle_open(library->engine, NULL, problem, handle, error);
 }
 
-/* What is left of `seconds`, which begin when this is asked first, with *until_ns 0. 0: there is no such
- * time. */
+/* The rest of `seconds`, which begin with the first call (*until_ns 0). Returns 0 if there is no limit. */
 static double abstract_time_left(double seconds, int64_t *until_ns)
 {
     const int64_t now_ns = clock_now_ns(&clock_system);
@@ -418,20 +419,20 @@ static double abstract_time_left(double seconds, int64_t *until_ns)
     return fmax((double)(*until_ns - now_ns) / NS_PER_S, 1e-3);
 }
 
-/* Whether the step takes it as it lies in the program. */
+/* Whether the step takes the value as it lies in the program. */
 static bool lies_so(const struct value *value, const struct argument *argument, const struct value *from)
 {
     return value->form == VALUE_MEMORY && argument->storage == STORAGE_FULL &&
            !(argument->properties & PROPERTY_ROW_MAJOR) && from->in && value->bytes == from->bytes;
 }
 
-/* Whether the step takes the program's array as it is: what it takes is a copy of it here. */
+/* Whether the step takes the program's array unchanged: its argument is a copy of that array. */
 static bool takes_array(const struct value *value, const struct argument *argument, const struct value *from)
 {
     return lies_so(value, argument, from) && value->in && memcmp(value->in, from->in, from->bytes) == 0;
 }
 
-/* The datum is where it was found; that of unique data is where the step goes. */
+/* Takes the places of the datum from where it was found. A step with a unique datum goes to its server. */
 static enum esp_status take_places(struct invocation *invocation, struct value *value,
                                    const struct value *from, struct esp_error *error)
 {
@@ -449,8 +450,9 @@ static enum esp_status take_places(struct invocation *invocation, struct value *
     return ESP_OK;
 }
 
-/* What the step takes of the program's: data are where they were found, and arrays that are to be on servers
- * as well are put where the step goes, if they are not there yet. What takes them next finds them there. */
+/* Uses the program's own values as arguments of the step: data at the servers where they were found, and
+ * arrays that are to stay on servers are put on the step's server, unless they are there. Later users of
+ * the array find it there. */
 static enum esp_status take_from_program(const struct abstract_run *run, const struct step *step,
                                          struct invocation *invocation, struct esp_error *error)
 {
@@ -467,15 +469,15 @@ static enum esp_status take_from_program(const struct abstract_run *run, const s
         if (is_datum)
             status = take_places(invocation, value, from, error);
         if (is_datum && lies_so(value, argument, from))
-            value->in = from->in; /* is sent, should the datum be lost */
+            value->in = from->in; /* sent if the datum is lost */
         if (status == ESP_OK && from && from->held && (is_datum || takes_array(value, argument, from)))
             status = hold_array(value, from->held, from->shape, error);
     }
     return status;
 }
 
-/* A step at the server of the one before, or at one that was named, has no candidates of which its session
- * would know the forecast. Without one the step goes all the same. */
+/* A step at the server of the previous one, or at a named server, has no candidates from which its session
+ * would know the forecast, so it is asked for here. Without a forecast the step goes all the same. */
 static void foretell(const struct abstract_run *run, const struct handle *handle, const struct values *values,
                      struct fast_server **servers, size_t *n)
 {
@@ -497,7 +499,7 @@ static enum esp_status call_inside(struct abstract_run *run, const struct rule *
     struct esp_call_options options = *run->options;
     options.deadline_s = abstract_time_left(options.deadline_s, &run->until_ns);
     options.finish_s = abstract_time_left(options.finish_s, &run->finish_ns);
-    if (handle->address && !run->server) { /* at the server of the step before, which was chosen by them */
+    if (handle->address && !run->server) { /* the previous step's server was chosen by the constraints */
         options.server = NULL;
         options.n_properties = 0;
         options.finish_s = 0;
@@ -532,7 +534,7 @@ static enum esp_status call_inside(struct abstract_run *run, const struct rule *
     return status;
 }
 
-/* The server that was wanted has not taken it, so that nothing was computed: another one may. */
+/* Whether the wanted server has declined the step: nothing was computed, so another server may take it. */
 static bool was_declined(enum esp_status status)
 {
     return status == ESP_NO_SERVER || status == ESP_UNREACHABLE || status == ESP_REFUSED ||
@@ -559,8 +561,8 @@ static enum esp_status call_step(struct abstract_run *run, const struct rule *ru
     return status;
 }
 
-/* esp_problem_describe(), except that nodes that may know the problem and cannot be reached are not waited
- * for: the step is one of several ways to a result. */
+/* esp_problem_describe() without waiting for nodes that may know the problem and cannot be reached,
+ * because the step is only one of several ways to a result. */
 static enum esp_status describe_soon(const char *name, struct esp_problem **problem, struct esp_error *error)
 {
     struct function *function;
@@ -574,7 +576,7 @@ static enum esp_status describe_soon(const char *name, struct esp_problem **prob
     return status;
 }
 
-/* A step's problem and all that it is given; *problem and *values are to be freed also when this fails. */
+/* The step's problem and all its arguments; the caller frees *problem and *values also if this fails. */
 enum esp_status abstract_prepare_step(const struct abstract_run *run, const struct rule *rule,
                                       const struct step *step, const char *name, struct esp_problem **problem,
                                       struct values *values, struct esp_error *error)
@@ -593,7 +595,7 @@ enum esp_status abstract_prepare_step(const struct abstract_run *run, const stru
     return status;
 }
 
-/* The same, and what stays of it is a whole result. */
+/* Does the same, and checks that results that stay are whole results. */
 static enum esp_status prepare_whole(struct abstract_run *run, const struct rule *rule,
                                      const struct step *step, const char *name, struct esp_problem **problem,
                                      struct values *values, struct esp_error *error)
@@ -619,7 +621,7 @@ enum esp_status abstract_do_step(struct abstract_run *run, const struct rule *ru
     if (status == ESP_OK)
         status = call_step(run, rule, step, &values, wanted, error);
     if (*wanted && was_declined(status)) {
-        abstract_forget_infos(run); /* it is the first step: they are of what was declined */
+        abstract_forget_infos(run); /* the first step: they describe a declined one */
         *run->at = 0;
         status = call_step(run, rule, step, &values, "", error);
     }
@@ -632,8 +634,8 @@ enum esp_status abstract_do_step(struct abstract_run *run, const struct rule *ru
     return status;
 }
 
-/* What becomes of the results of an abstract problem's steps: they come here, stay on the server as data, or
- * are left there as nobody asks for them. */
+/* The results of an abstract problem's steps come here, stay on the server as data, or are left there if
+ * they are not wanted. */
 
 static struct abstract_fate *find_fate(const struct abstract_run *run, const char *name)
 {
@@ -671,8 +673,7 @@ enum esp_status abstract_keep(struct abstract_run *run, uint32_t index, const ch
 enum esp_status abstract_keep_or_bring(struct abstract_run *run, uint32_t index, enum datum_mode mode,
                                        uint32_t flags, int64_t rows, int64_t cols, struct esp_error *error)
 {
-    const struct abstract_fate fate = {.word =
-                                           "data:", /* the copy that a mode wants is the caller's matter */
+    const struct abstract_fate fate = {.word = "data:", /* the caller makes the copy that a mode requires */
                                        .may_come = true,
                                        .mode = mode,
                                        .flags = flags,
@@ -702,7 +703,7 @@ static bool gives(const struct step *step, const char *name)
     return false;
 }
 
-/* The step that a result is of: the last one that says so, else the last one. */
+/* The step that a result comes from: the last one that names it, else the last step. */
 static const struct step *source_of(const struct rule *rule, const char *name)
 {
     for (uint32_t i = rule->n_steps; i-- > 0;)
@@ -711,7 +712,7 @@ static const struct step *source_of(const struct rule *rule, const char *name)
     return &rule->steps[rule->n_steps - 1];
 }
 
-/* Where what the step gives by that name stays on its server; else NULL. */
+/* Returns how the step's result of that name stays on its server; else NULL. */
 static struct abstract_fate *kept_here(const struct abstract_run *run, const struct rule *rule,
                                        const struct step *step, const char *name)
 {
@@ -719,7 +720,7 @@ static struct abstract_fate *kept_here(const struct abstract_run *run, const str
     return fate && *fate->word && source_of(rule, name) == step ? fate : NULL;
 }
 
-/* The same of an output of the step's problem, by any of its names. */
+/* Does the same for an output of the step's problem, by any of its names. */
 static struct abstract_fate *kept_output(const struct abstract_run *run, const struct rule *rule,
                                          const struct step *step, const char *inner)
 {
@@ -731,14 +732,14 @@ static struct abstract_fate *kept_output(const struct abstract_run *run, const s
     return fate;
 }
 
-/* Whether something will ask for what the step gives by that name: a later step, or the caller. */
+/* Whether a later step or the caller uses the step's result of that name. */
 static bool abstract_is_wanted(const struct abstract_run *run, const struct rule *rule,
                                const struct step *step, const char *name)
 {
     if (kept_here(run, rule, step, name))
         return false;
     if (!rule || step != &rule->steps[rule->n_steps - 1])
-        return true; /* steps take inputs by names that only their problems tell */
+        return true; /* steps may take inputs by names that only their problems know */
     const int index = problem_argument_index(run->problem, name);
     const struct abstract_fate *fate = find_fate(run, name);
     return index >= 0 && run->problem->arguments[index].mode == MODE_OUT && !(fate && fate->unwanted);
@@ -765,7 +766,7 @@ static enum esp_status keep_output(struct values *values, size_t index, const ch
     return status;
 }
 
-/* A sparse result is several arrays, which go by names of the step's problem only. */
+/* A sparse result consists of several arrays, which have names of the step's problem only. */
 static bool gives_sparse(const struct values *values)
 {
     for (size_t i = 0; i < values->problem->n_arguments; i++)
@@ -775,7 +776,8 @@ static bool gives_sparse(const struct values *values)
     return false;
 }
 
-/* Before the step's values are completed: which of its outputs stay, and which nobody wants. */
+/* Called before the step's values are completed: decides which of its outputs stay, and which are not
+ * wanted. */
 static enum esp_status abstract_arrange(const struct abstract_run *run, const struct rule *rule,
                                         const struct step *step, struct values *values,
                                         struct esp_error *error)
@@ -795,8 +797,8 @@ static enum esp_status abstract_arrange(const struct abstract_run *run, const st
     return status;
 }
 
-/* Behind that: whether what stays is the whole result. *again: one of them is not, and comes instead from now
- * on: the step's values are to be made anew. */
+/* Called after that: checks that each output that stays is the whole result. *again: one is not, and will
+ * come to the program instead, so the step's values must be made anew. */
 static enum esp_status abstract_check_kept(struct abstract_run *run, const struct rule *rule,
                                            const struct step *step, const struct values *values, bool *again,
                                            struct esp_error *error)
@@ -822,7 +824,7 @@ static enum esp_status abstract_check_kept(struct abstract_run *run, const struc
     return ESP_OK;
 }
 
-/* What the step's call, which has these values, is told of the data that it leaves. */
+/* Writes into the step's call which data it leaves. */
 static void abstract_say_kept(const struct abstract_run *run, const struct rule *rule,
                               const struct step *step, struct invocation *invocation)
 {
@@ -851,7 +853,7 @@ static bool abstract_note_kept(struct abstract_run *run, const struct rule *rule
     return true;
 }
 
-/* Which rule, and its steps one after the other. */
+/* Chooses the rule, and calls its steps one after the other. */
 
 /* ---- a rule ---- */
 
@@ -861,7 +863,7 @@ static void append(char *text, size_t size, const char *separator, const char *m
     snprintf(text + used, size - used, "%s%s", used ? separator : "", more);
 }
 
-/* Whether a step takes nothing but states that are there. */
+/* Whether all inputs of a step are states that exist. */
 static bool only_ends_states(const struct abstract_run *run, const struct step *step,
                              const struct esp_problem *problem)
 {
@@ -877,7 +879,7 @@ static bool only_ends_states(const struct abstract_run *run, const struct step *
     return n > 0;
 }
 
-/* A rule that has failed does not leave its states behind: the steps that end them are made. */
+/* A failed rule must not leave its states behind: makes the steps that end them. */
 static void end_states(struct abstract_run *run, const struct rule *rule, uint32_t from,
                        const struct given *first)
 {
@@ -917,9 +919,9 @@ static enum esp_status do_rule(struct abstract_run *run, const struct rule *rule
     return ESP_OK;
 }
 
-/* After a failure the next rule has its turn: when the rule says so and it was the computation that failed;
- * when nobody has the problem, or can take it now; or when what this one needs is too large (its arrays here,
- * or its memory there: another may do with less); and when its solution is wrong. */
+/* Whether the next rule is tried after a failure: if the rule says so and the computation failed; if no
+ * server has the problem, or takes it now; if the step's arrays here or its memory there are too large,
+ * because another rule may need less; or if the solution is wrong. */
 static bool goes_on(const struct rule *rule, enum esp_status status)
 {
     return (rule->may_fail && status == ESP_FAILED) || abstract_is_missing(status) ||
@@ -933,7 +935,7 @@ static void add_history(const struct abstract_run *run, struct esp_error *error)
         snprintf(error->text + used, sizeof error->text - used, "; before: %s", run->passed_over);
 }
 
-/* The rule has given way to the next one. `bytes`: of memory that no server has for it; 0: not known. */
+/* The next rule is tried. `bytes`: memory that the rule needs and no server has; 0: not known. */
 static void note_failure(struct abstract_run *run, const struct rule *rule, const struct given *first,
                          uint64_t bytes, struct esp_error *why)
 {
@@ -945,8 +947,7 @@ static void note_failure(struct abstract_run *run, const struct rule *rule, cons
     append(run->passed_over, sizeof run->passed_over, "; ", why->text);
 }
 
-/* The rivals one after the other, the one first that is expected to end first. ESP_PENDING: all of them have
- * given way. */
+/* Tries the rivals, beginning with the one that is expected to end first. ESP_PENDING: all have failed. */
 static enum esp_status do_rivals(struct abstract_run *run, uint32_t *rivals, uint32_t n,
                                  const struct given *first, struct esp_error *error)
 {
@@ -1002,7 +1003,7 @@ static void write_asymmetry(struct text *text, const struct matrix *matrix, cons
                 matrix_asymmetry_bound(matrix, epsilon, row, col));
 }
 
-/* Where a matrix is not what the last rule asks for. */
+/* Says where a matrix lacks the symmetry that the last rule requires. */
 static void tell_asymmetry(const struct abstract_run *run, const struct given *given, struct esp_error *error)
 {
     const struct abstract *abstract = run->problem->abstract;
@@ -1048,7 +1049,7 @@ static enum esp_status execute(struct abstract_run *run, struct esp_error *error
     return status;
 }
 
-/* What is asked for before, between and behind the calls ends with them. */
+/* Requests before, between and after the calls have the same deadline as the calls. */
 enum esp_status abstract_execute(struct abstract_run *run, struct esp_error *error)
 {
     const bool ends = abstract_time_left(run->options->deadline_s, &run->until_ns) > 0;
@@ -1060,7 +1061,7 @@ enum esp_status abstract_execute(struct abstract_run *run, struct esp_error *err
 
 /* ---- as a job ---- */
 
-/* The names that outputs of the job have here, where those differ from the names of its own problem. */
+/* Lists the outputs whose names here differ from those of the job's own problem. */
 static void name_outputs(const struct abstract_run *run, const struct step *step, bool listed,
                          struct esp_job *job)
 {
@@ -1101,7 +1102,7 @@ static enum esp_status submit_inside(struct abstract_run *run, struct library *l
     return status;
 }
 
-/* The job's results go by the names of its own problem, and by those of the abstract one. */
+/* The job's results have the names of its own problem, and those of the abstract one. */
 static enum esp_status submit_step(struct abstract_run *run, const struct step *step, const char *name,
                                    bool listed, struct esp_job **job, struct esp_error *error)
 {
@@ -1146,7 +1147,8 @@ static enum esp_status only_chains(const struct abstract_run *run, uint32_t chai
 
 #define NO_RULE UINT32_MAX
 
-/* The first rule that fits, is one step and need not be followed by another; a trial when there is no such.
+/* Submits the first rule that fits, is a single step, and need not be followed by another; if there is
+ * none, a trial.
  */
 enum esp_status abstract_submit(struct abstract_run *run, bool listed, struct esp_job **job,
                                 struct esp_error *error)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls of abstract problems by programs: between the program's memory and the matrices of a run.
+ * Calls of abstract problems by programs: conversion between the program's memory and the matrices of a
+ * run.
  */
 #include "client/abstract/abstract_steps.h"
 #include "client/arguments/invocation_data.h"
@@ -37,7 +38,7 @@ static enum esp_status give_caller_matrix(struct abstract_run *run, const struct
     return status == ESP_OK ? abstract_give(run, argument->name, &matrix, error) : status;
 }
 
-/* Of what is here and on servers the rules look at what is here, and steps take what is there. */
+/* If a value is here and on servers, rules examine the one here, and steps take the one there. */
 static enum esp_status give(struct abstract_run *run, const struct value *value, const struct shape *shape,
                             struct esp_error *error)
 {
@@ -58,7 +59,8 @@ static enum esp_status give(struct abstract_run *run, const struct value *value,
     return status;
 }
 
-/* Data that go with the first session that uses them would be gone before the step that takes them. */
+/* A strict datum is deleted with the first session that uses it, which may come before the step that takes
+ * it; so it is fetched. */
 static enum esp_status bring_strict(struct engine *engine, struct value *value, struct esp_error *error)
 {
     if (!value->datum || !value->is_strict)
@@ -92,7 +94,7 @@ static enum esp_status take(const struct abstract_run *run, const struct argumen
     return status;
 }
 
-/* What the caller gave, and where each result goes. */
+/* Gives the caller's inputs. */
 static enum esp_status give_all(struct abstract_run *run, struct engine *engine,
                                 struct invocation *invocation, struct shape *shapes, struct esp_error *error)
 {
@@ -112,7 +114,7 @@ static enum esp_status give_all(struct abstract_run *run, struct engine *engine,
     return status;
 }
 
-/* What becomes of the results: they stay, come, or are wanted by nobody. */
+/* Decides for each result whether it stays, comes, or is not wanted. */
 static enum esp_status arrange(struct abstract_run *run, const struct invocation *invocation,
                                const struct shape *shapes, struct esp_error *error)
 {
@@ -132,7 +134,7 @@ static enum esp_status arrange(struct abstract_run *run, const struct invocation
     return status;
 }
 
-/* It has stayed, comes, or is to go back: then it waits for hold_put_results(). */
+/* The result has stayed, or comes, or is to be put on a server; then hold_put_results() does so. */
 static enum esp_status take_result(struct abstract_run *run, struct value *value, const struct shape *shape,
                                    struct esp_error *error)
 {
@@ -145,7 +147,7 @@ static enum esp_status take_result(struct abstract_run *run, struct value *value
         return ESP_OK;
     }
     if (value->is_kept && of_sequence) {
-        value->is_kept = false; /* nobody has asked for it to be on servers */
+        value->is_kept = false; /* the caller has not asked for it to be on servers */
         guard_forget(value->out, value->bytes);
     }
     if (!value->is_kept)
@@ -172,8 +174,8 @@ static enum esp_status try_call(struct abstract_run *run, struct engine *engine,
     return status;
 }
 
-/* What only a sequence wants to leave on servers need not be there, where they have no memory for it, or have
- * dropped it for want of that. */
+/* If only a sequence wants to leave a value on servers, and these lack the memory or have dropped it, the
+ * call goes without that. */
 static enum esp_status call(struct abstract_run *run, struct engine *engine, struct invocation *invocation,
                             struct esp_error *error)
 {
@@ -185,7 +187,7 @@ static enum esp_status call(struct abstract_run *run, struct engine *engine, str
     return try_call(run, engine, invocation, error);
 }
 
-/* Steps have arrays of their own, which are none of the caller's sequence. */
+/* The steps have arrays of their own, which are not part of the caller's sequence. */
 static enum esp_status call_and_leave(struct abstract_run *run, struct engine *engine,
                                       struct invocation *invocation, struct esp_error *error)
 {
@@ -197,8 +199,7 @@ static enum esp_status call_and_leave(struct abstract_run *run, struct engine *e
     return status;
 }
 
-/* `handle` NULL: the agents choose, and there is no deadline but that of the options. `own` lives as long as
- * the run. */
+/* `handle` NULL: the agents choose, and only the options set a deadline. `own` lives as long as the run. */
 static enum esp_status open_call(struct abstract_run *run, const struct handle *handle,
                                  const struct invocation *invocation, const struct esp_call_options *options,
                                  struct esp_call_options *own, struct esp_error *error)
@@ -218,7 +219,7 @@ enum esp_status abstract_call(struct engine *engine, const struct handle *handle
                               struct esp_session_info **info, struct esp_error *error)
 {
     struct abstract_run run;
-    struct esp_error why = {0}; /* `error` may be what the calls within write to */
+    struct esp_error why = {0}; /* inner calls may write to `error` */
     struct esp_call_options own;
     enum esp_status status = open_call(&run, handle, invocation, options, &own, error);
     if (status != ESP_OK)
@@ -271,7 +272,7 @@ struct plan {
     char server[CAP_NAME + 1];
 };
 
-/* Where it was computed. */
+/* Notes where the step was computed. */
 static void note_step(struct session *whole, const struct esp_session_info *info)
 {
     if (!info)

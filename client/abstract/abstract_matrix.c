@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is given and what steps leave, by name.
+ * Inputs and results of steps, by name.
  */
 #include "client/abstract/abstract_steps.h"
 #include "core/values/values_storage.h"
@@ -178,7 +178,7 @@ enum esp_status abstract_also_datum(struct abstract_run *run, const char *refere
     return ESP_OK;
 }
 
-/* Of what goes by that name, a datum: its matrix, which the run takes over, is here as well. */
+/* Adds a matrix, which the run takes over, to the datum of that name: its contents are here, too. */
 static void abstract_bring(struct abstract_run *run, const char *name, struct matrix *matrix)
 {
     struct variable *variable = find_variable(run, name);
@@ -192,7 +192,7 @@ void abstract_is_from(struct abstract_run *run, const struct value *value)
     run->variables[run->n_variables - 1].from = value;
 }
 
-/* The properties of what is given, and the shape of what is given back. */
+/* Examines the properties of inputs, and shapes outputs. */
 
 enum esp_status abstract_matrix_of(enum base_type type, int64_t rows, int64_t cols, const void *memory,
                                    struct matrix *matrix, struct esp_error *error)
@@ -269,7 +269,7 @@ void abstract_look_at(const struct matrix *matrix, const struct argument *argume
     double epsilon = abstract_epsilon(argument->type);
     if (matrix_is_symmetric(matrix, epsilon, NULL, NULL)) {
         given->properties |= PROPERTY_HERMITIAN | (matrix->is_complex ? 0 : PROPERTY_SYMMETRIC);
-        /* Presumed: only the factorization tells, and `try` goes on when it fails. */
+        /* Presumed: only the factorization shows it, and if it fails, `try` continues with the next rule. */
         bool is_positive = matrix_has_positive_diagonal(matrix, epsilon);
         given->properties |= is_positive ? PROPERTY_POSITIVE_DEFINITE : 0;
     }
@@ -278,7 +278,7 @@ void abstract_look_at(const struct matrix *matrix, const struct argument *argume
                        8.0 * (double)matrix_stored(matrix) <= (double)matrix->rows * (double)matrix->cols;
 }
 
-/* Whether a rule asks for more of the input than its type and extents. */
+/* Whether a rule requires more of the input than its type and extents. */
 static bool matters(const struct problem *problem, uint32_t input)
 {
     const struct abstract *abstract = problem->abstract;
@@ -289,7 +289,7 @@ static bool matters(const struct problem *problem, uint32_t input)
     return false;
 }
 
-/* What ?gestructure says of it on its server, to which the steps go too. */
+/* Examines the datum by ?gestructure on its server, to which the steps go, too. */
 static enum esp_status look_at_datum(struct abstract_run *run, const char *name,
                                      const struct datum_variable *datum, struct given *given,
                                      struct esp_error *error)
@@ -317,7 +317,7 @@ static enum esp_status look_at_datum(struct abstract_run *run, const char *name,
     return status;
 }
 
-/* Nobody can look at it where it is. */
+/* Fetches the datum, because no server can examine it at its place. */
 static enum esp_status bring_datum(struct abstract_run *run, const char *name,
                                    const struct datum_variable *datum, struct esp_error *error)
 {
@@ -425,7 +425,7 @@ enum esp_status abstract_result(const struct abstract_run *run, const struct arg
     if (!from)
         return error_set(error, ESP_INVALID, "%s: its rule for %s does not give %s", run->problem->name,
                          run->taken, argument->name);
-    /* What has a count has been cut to it, in its last dimension: zeros stand for what does not count. */
+    /* An output with a count has been cut to it in its last dimension; zeros replace the rest. */
     bool few_rows = from->rows < rows && !(argument->count && argument->n_dims == 1);
     bool few_cols = from->cols < cols && !(argument->count && argument->n_dims == 2);
     if (few_rows || few_cols)
@@ -441,9 +441,9 @@ enum esp_status abstract_result(const struct abstract_run *run, const struct arg
     return status;
 }
 
-/* Whether the solution that a rule gave solves the system that was given. */
+/* Checks whether a rule's solution solves the given system. */
 
-/* The matrix that the caller gave by that name; steps may have left others. */
+/* Returns the matrix that the caller gave under that name; steps may have replaced it. */
 static const struct matrix *given_matrix(const struct abstract_run *run, uint32_t index)
 {
     for (uint32_t i = run->n_given; i-- > 0;) {
@@ -472,7 +472,7 @@ static void gather_scope(const struct abstract_run *run, struct number *scope)
     }
 }
 
-/* ESP_INVALID: the solution is not here, as it stays on its server. */
+/* Returns ESP_INVALID if the solution is not here because it stays on its server. */
 static enum esp_status find_error(struct abstract_run *run, const struct matrix *a, const struct matrix *b,
                                   struct esp_error *error)
 {

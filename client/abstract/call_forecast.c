@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fast.h: what a call would take. The description tells what it needs, the master agent what servers say.
+ * fast.h: forecasts of a call. The description says what the call needs, and the master agent what servers
+ * offer.
  */
 #include "fast.h"
 
@@ -16,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what the description tells ---- */
+/* ---- requirements by the description ---- */
 
 static bool is_size(const struct argument *argument)
 {
@@ -85,7 +86,7 @@ static enum esp_status store_value(const struct problem *problem, const struct f
                : error_prefix(error, "%s: %s", problem->name, argument->name);
 }
 
-/* All that are missing, at once: without a default there is no other way to know them. */
+/* Reports all missing inputs at once: those without a default. */
 static enum esp_status check_given(const struct problem *problem, const void *const *inputs,
                                    struct esp_error *error)
 {
@@ -106,7 +107,7 @@ static enum esp_status check_given(const struct problem *problem, const void *co
                      first, list);
 }
 
-/* Everything the agents are told of a call, without a call. */
+/* Makes the request that agents get for a call, without making the call. */
 static enum esp_status make_request(const struct function *function, const struct fast_call *call,
                                     const struct number *fills, struct arena *arena, struct request *request,
                                     struct esp_error *error)
@@ -122,7 +123,7 @@ static enum esp_status make_request(const struct function *function, const struc
                          problem->name);
     for (uint32_t i = 0; i < problem->n_arguments; i++)
         if (problem->arguments[i].type == TYPE_STATE)
-            inputs[i] = raw[i]; /* no size depends on which one it is */
+            inputs[i] = raw[i]; /* no size depends on the choice */
     for (size_t i = 0; status == ESP_OK && i < call->n_values; i++)
         status = store_value(problem, &call->values[i], raw, inputs, error);
     if (status == ESP_OK)
@@ -142,7 +143,7 @@ static enum esp_status check_call(const struct fast_call *call, struct esp_error
     return ESP_OK;
 }
 
-/* Bytes that its arguments of that mode have, INOUT ones counted. */
+/* Bytes of its arguments of that mode, including INOUT ones. */
 static double bytes_of(const struct request *request, enum argument_mode mode)
 {
     double bytes = 0;
@@ -196,7 +197,7 @@ enum esp_status fast_need(enum fast_resource resource, const struct fast_call *c
     return status;
 }
 
-/* ---- what the servers tell ---- */
+/* ---- answers of servers ---- */
 
 enum esp_status forecast_of_sizes(const struct fast_call *call, const struct number *fills,
                                   const struct esp_call_options *options, enum forecast_reach reach,
@@ -288,7 +289,7 @@ enum esp_status fast_forecast_arguments(const char *problem, const struct esp_ar
     return forecast_of_arguments(problem, arguments, n_arguments, options, FORECAST_ALL, servers, n, error);
 }
 
-/* The forecast for one server; NULL: for the best. */
+/* The forecast for one server; NULL: for the best one. */
 static enum esp_status forecast_of(const char *server, const struct fast_call *call,
                                    struct fast_server *found, struct esp_error *error)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which servers make the steps of a rule. Each step goes where the one before went, if it can be made there
- * (abstract.c): so the server of the first one is that of all, and is chosen by what all of them take.
+ * Chooses the servers for the steps of a rule. Each step goes to the server of the previous one, if that
+ * takes it (abstract.c). So the server of the first step is mostly that of all steps, and is chosen by the
+ * time of all.
  */
 #include "client/abstract/foresight.h"
 #include "client/abstract/call_forecast.h"
@@ -19,8 +20,8 @@
 static void foresight_step(struct foresight *foresight, const struct step *step,
                            const struct problem *problem, struct gathered *gathered);
 
-/* Another server than the one where the first step would be over first has to be better by this: forecasts
- * are no better, and a site's scheduler may have reasons of its own. */
+/* A server must be better by this factor than the one where the first step would end first: forecasts are
+ * not more accurate, and a site's scheduler may have reasons of its own. */
 #define CLEARLY_LESS 0.95
 
 static size_t find_server(const struct gathered *step, const char *name)
@@ -31,8 +32,8 @@ static size_t find_server(const struct gathered *step, const char *name)
     return i;
 }
 
-/* On the server `at`, where the step before was made ("": there is none), if it can be made there, and
- * nowhere else when that one's state is wanted; else on the soonest one that may be taken. */
+/* Places the step on `at`, the server of the previous step ("": none), if it can be made there; nowhere
+ * else if it needs that server's state; else on the soonest permitted server. */
 static enum esp_status take_step(const char *bound, const char *at, struct gathered *step)
 {
     const char *only = bound ? bound : *at ? at : NULL;
@@ -75,15 +76,15 @@ bool foresight_is_too_large(const struct gathered *step, const char *problem, co
 struct fast_server foresight_taken(const struct gathered *step)
 {
     struct fast_server server = step->servers[step->taken];
-    if (step->stays) { /* it has been waited for */
+    if (step->stays) { /* the wait there is over */
         server.total_s -= server.queue_s;
         server.queue_s = 0;
     }
     return server;
 }
 
-/* With the first step on that server ("": where it would be over first). Of a step of which nothing is known
- * nothing is counted, wherever the others go; HUGE_VAL: one of them cannot be made. */
+/* The time of all steps if the first one goes to that server ("": where it would end first). A step
+ * without forecasts counts nothing. HUGE_VAL: a step cannot be made. */
 static double follow(const char *bound, const char *first, struct gathered *steps, uint32_t n)
 {
     double seconds = 0;
@@ -124,7 +125,7 @@ void foresight_way(struct foresight *foresight, struct gathered *steps, uint32_t
         strcpy(foresight->first_at, best);
 }
 
-/* ---- what is known by name ---- */
+/* ---- known names ---- */
 
 static struct number foresight_number(double value, enum base_type type)
 {
@@ -133,7 +134,7 @@ static struct number foresight_number(double value, enum base_type type)
     return (struct number){.kind = NUMBER_INTEGER, .integer = (int64_t)value};
 }
 
-/* A scalar that goes by that name: its value. */
+/* The value of a scalar of that name. */
 static bool foresight_scalar(const struct foresight *foresight, const char *name, double *value)
 {
     const struct fast_call *sizes = foresight->sizes;
@@ -150,7 +151,7 @@ static bool foresight_scalar(const struct foresight *foresight, const char *name
     return true;
 }
 
-/* Somebody has a scalar input of that name. */
+/* A problem has a scalar input of that name: it is not misspelt. */
 static void foresight_take(struct foresight *foresight, const char *name)
 {
     const struct fast_call *sizes = foresight->sizes;
@@ -158,14 +159,14 @@ static void foresight_take(struct foresight *foresight, const char *name)
         foresight->taken[i] |= sizes->values[i].name && strcmp(sizes->values[i].name, name) == 0;
 }
 
-/* An array now goes by that name, which outlives the foresight. */
+/* Sets the shape of the array of that name, which outlives the foresight. */
 static void foresight_set_array(struct foresight *foresight, const char *name, const struct shape *shape)
 {
     if (foresight->n_known < MOST_KNOWN)
         foresight->known[foresight->n_known++] = (struct known_array){name, *shape};
 }
 
-/* The shapes of a problem whose scalars have these values. Errors as problem_bind() has them. */
+/* The shapes of a problem whose scalars have these values. Errors are those of problem_bind(). */
 static enum esp_status foresight_shapes(const struct problem *problem, const struct number *scalars,
                                         struct shape *shapes, struct esp_error *error)
 {
@@ -175,7 +176,7 @@ static enum esp_status foresight_shapes(const struct problem *problem, const str
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         const struct argument *argument = &problem->arguments[i];
         if (argument->type == TYPE_STATE)
-            inputs[i] = memset(raw[i], 0, sizeof raw[i]); /* no size depends on which one it is */
+            inputs[i] = memset(raw[i], 0, sizeof raw[i]); /* no size depends on the choice */
         if (!argument_is_input(argument) || argument->n_dims > 0 || scalars[i].kind == NUMBER_UNKNOWN)
             continue;
         if (number_store(&scalars[i], argument->type, raw[i], error) != ESP_OK)
@@ -187,7 +188,7 @@ static enum esp_status foresight_shapes(const struct problem *problem, const str
 
 /* ---- rules ---- */
 
-/* What is told of the step, and what is known of servers for it. */
+/* Begins a step: its description, and the servers that are known for it. */
 static bool begin_step(struct foresight *foresight, struct library *library, uint32_t rule,
                        const struct step *step, struct gathered *gathered)
 {
@@ -208,7 +209,7 @@ static bool begin_step(struct foresight *foresight, struct library *library, uin
     return told->problem && told->text;
 }
 
-/* The server that makes it, or why nothing is known. */
+/* Sets the server of the step, or the reason why none is known. */
 static bool end_step(struct foresight *foresight, const struct gathered *gathered, struct fast_step *told)
 {
     struct fast_server *best = &told->best;
@@ -221,7 +222,7 @@ static bool end_step(struct foresight *foresight, const struct gathered *gathere
     return best->server && best->address && best->agent;
 }
 
-/* The server that all steps must go to; NULL: there is no such. */
+/* The server that all steps must go to; NULL: none. */
 static const char *only_server(const struct foresight *foresight)
 {
     const char *bound = foresight->run ? foresight->run->server : NULL;
@@ -243,7 +244,7 @@ bool foresight_rule(struct foresight *foresight, uint32_t rule, double *seconds)
     if (library)
         library_leave(true);
     foresight_way(foresight, foresight->gathered, n);
-    /* Sizes of later steps may follow from what the first one gives. */
+    /* Sizes of later steps may follow from results of the first one. */
     foresight->too_large =
         n > 0 && steps[0].problem &&
         foresight_is_too_large(&foresight->gathered[0], steps[0].problem, only_server(foresight),
@@ -258,7 +259,7 @@ bool foresight_rule(struct foresight *foresight, uint32_t rule, double *seconds)
     return whole;
 }
 
-/* ---- what it begins with ---- */
+/* ---- creation ---- */
 
 static enum esp_status create(const struct foresight *begun, struct foresight **created,
                               struct esp_error *error)
@@ -274,7 +275,7 @@ static enum esp_status create(const struct foresight *begun, struct foresight **
     return ESP_OK;
 }
 
-/* A size that is missing may have been given under another name. */
+/* A missing size may have been given under another name. */
 static void blame_misspelt(const struct problem *problem, const struct fast_call *values,
                            struct esp_error *error)
 {
@@ -406,11 +407,11 @@ static const struct known_array *find_array(const struct foresight *foresight, c
     return NULL;
 }
 
-/* The extents of the arguments of a step's problem, as far as they are known, for problem_infer(). */
+/* The extents of the arguments of a step's problem, as far as known, for problem_infer(). */
 struct extents {
     const int64_t *dims[PROBLEM_MAX_ARGUMENTS];
     uint32_t n_dims[PROBLEM_MAX_ARGUMENTS];
-    int64_t own[PROBLEM_MAX_ARGUMENTS][2]; /* where `dims` points when they are no known array's */
+    int64_t own[PROBLEM_MAX_ARGUMENTS][2]; /* the target of `dims` if the array is not known */
 };
 
 static void set_extents(struct extents *extents, uint32_t index, uint32_t n_dims, int64_t rows, int64_t cols)
@@ -421,7 +422,7 @@ static void set_extents(struct extents *extents, uint32_t index, uint32_t n_dims
     extents->n_dims[index] = n_dims;
 }
 
-/* The arrays of pointers and of indices that a compressed matrix will have. */
+/* The arrays of pointers and of indices of a future compressed matrix. */
 static void count_elements(const struct argument *argument, const struct matrix *matrix,
                            struct extents *extents)
 {
@@ -431,7 +432,7 @@ static void count_elements(const struct argument *argument, const struct matrix 
     set_extents(extents, argument->indices, 1, n, 1);
 }
 
-/* The numbers of diagonals that a band will have. */
+/* The numbers of diagonals of a future band. */
 static void measure_band(const struct problem *problem, const struct argument *argument,
                          const struct matrix *matrix, struct number *scalars)
 {
@@ -447,7 +448,7 @@ static void measure_band(const struct problem *problem, const struct argument *a
     }
 }
 
-/* A matrix that is here tells more than its extents. */
+/* A matrix that is here gives more than its extents. */
 static void look_inside(const struct foresight *foresight, const struct problem *problem, uint32_t index,
                         const struct matrix *matrix, struct extents *extents, struct number *scalars)
 {
@@ -462,8 +463,8 @@ static void look_inside(const struct foresight *foresight, const struct problem 
                     matrix->cols);
 }
 
-/* Scalars of the step's problem: as the rule says, as they were given, or as the arrays have them. No array
- * is copied: those that the step will get may be far larger than what is given. */
+/* Finds the scalars of the step's problem: from the rule, from the given values, or from arrays. Copies no
+ * array, because the step's arrays may be far larger than the given ones. */
 static enum esp_status infer(struct foresight *foresight, const struct step *step,
                              const struct problem *problem, struct number *scalars, struct esp_error *error)
 {
@@ -496,7 +497,7 @@ static enum esp_status infer(struct foresight *foresight, const struct step *ste
     return problem_infer(problem, extents.dims, extents.n_dims, scalars, error);
 }
 
-/* As the prepared values have them. */
+/* Takes the scalars from the prepared values. */
 static void take_scalars(const struct values *values, struct number *scalars)
 {
     for (size_t i = 0; i < values->problem->n_arguments; i++) {
@@ -522,7 +523,7 @@ static bool takes_state(const struct esp_problem *problem)
     return false;
 }
 
-/* Whether the step takes data that live on servers: their way counts, which sizes do not tell. */
+/* Whether the step takes data on servers: then their transfer counts, which sizes alone do not give. */
 static bool takes_data(const struct foresight *foresight, const struct step *step,
                        const struct problem *problem)
 {
@@ -535,8 +536,8 @@ static bool takes_data(const struct foresight *foresight, const struct step *ste
     return takes;
 }
 
-/* By what is there for the step. ESP_PENDING: it is not all there, so that scalars must tell; they are
- * known if *known. */
+/* Forecasts the step by its arguments. Returns ESP_PENDING if some are missing, so that scalars must do;
+ * *known says whether these are known. */
 static enum esp_status by_arguments(const struct foresight *foresight, const struct step *step,
                                     const char *name, bool *known, struct number *scalars,
                                     struct gathered *told, struct esp_error *error)
@@ -556,7 +557,7 @@ static enum esp_status by_arguments(const struct foresight *foresight, const str
     return status;
 }
 
-/* The fill of the step's compressed matrices, as far as these are here. */
+/* The fill of the step's compressed matrices, as far as they are here. */
 static void analyse(const struct foresight *foresight, const struct step *step, const struct problem *problem,
                     struct number *fills)
 {
@@ -602,7 +603,7 @@ static void keep_outputs(struct foresight *foresight, const struct step *step, c
         const struct pair *pair = abstract_renamed(step, problem->arguments[i].name);
         if (!argument_is_output(&problem->arguments[i]) || problem->arguments[i].n_dims == 0)
             continue;
-        /* The step's own names outlive the function that was asked for it. */
+        /* The names of the step outlive the function that was asked for. */
         if (pair && pair->outer)
             foresight_set_array(foresight, pair->outer, &shapes[i]);
         else if (!pair)
@@ -622,7 +623,7 @@ static bool wants_state(const struct problem *problem)
     return false;
 }
 
-/* The forecasts of a step whose problem is this one, into *gathered; what it gives is known from then on. */
+/* Adds the forecasts of a step with this problem to *gathered, and notes the shapes of its results. */
 static void foresight_step(struct foresight *foresight, const struct step *step,
                            const struct problem *problem, struct gathered *gathered)
 {

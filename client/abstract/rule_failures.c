@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether the call itself says which servers may take it. */
+/* Whether the call itself restricts the servers. */
 static bool is_constrained(const struct esp_call_options *options)
 {
     return options->n_properties > 0 || options->finish_s > 0 || options->memory_bytes > 0;
@@ -46,7 +46,7 @@ static bool is_missing(const struct rule_failure *failure)
     return failure->status == ESP_UNKNOWN_PROBLEM || failure->status == ESP_NO_SERVER;
 }
 
-/* Smaller is told sooner. */
+/* A smaller rank is reported first. */
 static unsigned rank(const struct rule_failure *failure)
 {
     if (failure->is_constrained)
@@ -55,7 +55,7 @@ static unsigned rank(const struct rule_failure *failure)
     return kind + (failure->is_dense ? 3 : 0);
 }
 
-/* Whether `a`, which came later than `b`, is told sooner. */
+/* Whether `a`, which came later than `b`, is reported first. */
 static bool passes(const struct rule_failure *a, const struct rule_failure *b)
 {
     if (rank(a) != rank(b))
