@@ -905,4 +905,4 @@ e2e_tests += tests/e2e/t0850-python.t tests/e2e/t0851-python-arrays.t tests/e2e/
 e2e_tests += tests/e2e/t0853-fortran.t
 EXTRA_DIST += tests/fortran/more.f90
 e2e_tests += tests/e2e/t0900-octave.t
-EXTRA_DIST += tests/octave/calls.m
+EXTRA_DIST += tests/octave/calls.m tests/octave/octave.esp

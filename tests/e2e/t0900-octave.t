@@ -23,7 +23,7 @@ check "pkg installs the package" install_package
 load="pkg local_list $work/list; pkg load espalier; addpath (\"$top_srcdir/tests/octave\");"
 
 mkdir problems
-cp "$top_srcdir/tests/e2e/kinds.esp" "$top_srcdir/tests/python/python.esp" problems
+cp "$top_srcdir/tests/e2e/kinds.esp" "$top_srcdir/tests/python/python.esp" "$top_srcdir/tests/octave/octave.esp" problems
 platform_of_all_problems "$work/problems"
 for group in results types sparse_matrices futures bad_input problems connections notes forks leaves; do
     check "Octave: $group" octave --eval "$load calls ('$group')"

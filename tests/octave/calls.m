@@ -76,6 +76,8 @@ function types ()
   assert (espalier ("copy_double", int8 ([1, 2])), [1; 2]);
   assert (espalier ("greet", "you", "hello"), "hello, you!");
   assert (espalier ("by_rows", [1, 2, 3; 4, 5, 6]), [1, 2, 3; 4, 5, 6]);
+  assert (espalier ("first_columns", 2, [1, 2, 3; 4, 5, 6]), [1, 2; 4, 5]);
+  assert (fetch (espalier_async ("first_columns", 1, [1, 2, 3; 4, 5, 6])), [1; 4]);
   assert (espalier ("packed_times", [2, 1, 3], [1, 1]), [3; 4]);
   assert (espalier ("banded_times", [0, 1, 1; 2, 2, 2; 1, 1, 0], [1, 1, 1]), [3; 4; 3]);
   assert (espalier ("cut_sum", [1, 2, 3]), 4);
