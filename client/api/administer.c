@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What administrators want of nodes: one call to an agent above.
+ * Orders of administrators for nodes: one call to an agent above the node.
  */
 #include "client/session/engine.h"
 #include "client/session/library.h"
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An order goes down and its answer comes up; the agents wait for 5 s at most. */
+/* An order goes down the tree and its answer comes up; the agents wait for at most 5 s. */
 #define ORDER_MS  6000
-#define ANSWER_MS 1000 /* for what the agent says then */
+#define ANSWER_MS 1000 /* for the agent's own answer afterwards */
 
 enum esp_status esp_administer(const char *address, const char *node, const char *verb,
                                const char *const *words, size_t n_words, uint64_t *generation, char **text)
@@ -23,7 +23,7 @@ enum esp_status esp_administer(const char *address, const char *node, const char
     struct library *library = library_enter(error);
     if (!library)
         return error->status;
-    /* The agent says in time that the node did not. */
+    /* The agent reports in time if the node does not answer. */
     const int64_t left_ms = deadline_left_ms(transport_clock(library->transport), ORDER_MS + ANSWER_MS),
                   order_ms = left_ms > 2 * ANSWER_MS ? left_ms - ANSWER_MS : left_ms / 2;
     const struct message request = {.kind = MESSAGE_ADMINISTER,

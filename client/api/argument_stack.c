@@ -70,8 +70,8 @@ void *grpc_arg_stack_pop_arg(grpc_arg_stack_t *stack)
     return stack && stack->n > 0 ? stack->arguments[--stack->n].data : NULL;
 }
 
-/* The codes of grpc_call(), which tell a library that is not there and a handle that is none from failures of
- * the session. False: the code says which. */
+/* Checks with the codes of grpc_call(), which distinguish an uninitialized library and an invalid handle
+ * from failures of the session. Returns false with the code. */
 static bool may_call(const grpc_function_handle_t *handle, const grpc_arg_stack_t *stack, grpc_error_t *code)
 {
     struct library *library = library_enter(library_error());

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * In place of client/api/entry.c where the build has no network: what needs none still works.
+ * Replaces client/api/entry.c in builds without a network: functions that need none still work.
  */
 #include "client/api/life.h"
 #include "client/session/library.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The calls of espalier.h and what is told of sessions.
+ * The calls of espalier.h, and information about sessions.
  */
 #include "client/abstract/abstract.h"
 #include "client/api/call.h"
@@ -42,7 +42,7 @@ enum esp_status esp_handle_set_deadline(grpc_function_handle_t *handle, double s
     return status;
 }
 
-/* ---- what is told of sessions ---- */
+/* ---- information about sessions ---- */
 
 void esp_session_info_free(struct esp_session_info *info)
 {
@@ -100,7 +100,7 @@ struct taking {
 static void take_looked(struct session *session, const struct past *past, void *arg)
 {
     struct taking *taking = arg;
-    (void)past; /* its output went with it */
+    (void)past; /* its output was dropped with it */
     if (session)
         taking->length = session_take_output(session, taking->buffer, taking->size);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fast.h: what nodes and the links of the tree have now, and what the rules of an abstract problem would
- * take. Forecasts of other problems are in client/abstract/call_forecast.c.
+ * fast.h: present figures of nodes and links of the tree, and forecasts of the rules of an abstract
+ * problem. Forecasts of other problems are in client/abstract/call_forecast.c.
  */
 #include "client/abstract/foresight.h"
 #include "client/session/library.h"
@@ -37,8 +37,8 @@ struct way {
     bool within_host;
 };
 
-/* Adds the links between a node and the first one above that is above (or is) the other: those up from it, or
- * those down to it. */
+/* Adds the links between a node and its first ancestor that is, or is above, the other node: upward or
+ * downward. */
 static bool climb(const struct esp_node *nodes, size_t n, const struct esp_node *from,
                   const struct esp_node *other, bool up, struct way *way)
 {
@@ -55,7 +55,7 @@ static bool climb(const struct esp_node *nodes, size_t n, const struct esp_node 
     return true;
 }
 
-/* Data that one server fetches of another on the same host, by its address, do not leave it. */
+/* Whether two servers have the same host in their addresses; then data between them do not leave it. */
 static bool share_host(const struct esp_node *one, const struct esp_node *other)
 {
     const char *end = strrchr(one->address, ':');
@@ -103,7 +103,7 @@ enum esp_status fast_comm_time(const char *source, const char *destination, uint
     enum esp_status status = esp_tree(NULL, &nodes, &n);
     if (status == ESP_OK)
         status = find_way(nodes, n, source, destination, &way, error);
-    /* Windows are no matter within a host. */
+    /* Windows do not matter within a host. */
     if (status == ESP_OK && seconds)
         *seconds = way.within_host ? way.latency_s + (double)bytes / way.bandwidth_bps
                                    : path_time_s(way.latency_s, 1 / way.bandwidth_bps, (double)bytes);
@@ -111,7 +111,7 @@ enum esp_status fast_comm_time(const char *source, const char *destination, uint
     return status;
 }
 
-/* Of a slot, beside the load of others. A server without a sensor does not tell of them. */
+/* Of a slot, beside other load. A server without a sensor does not report it. */
 static double flops_of(const struct esp_node *node)
 {
     const double available = node->cpu_available;
@@ -166,7 +166,7 @@ enum esp_status fast_avail(enum fast_resource resource, const char *source, cons
     return status;
 }
 
-/* ---- rules, by sizes alone: what arrays are like is not known, so that every rule is told ---- */
+/* ---- rules by sizes alone: the contents of arrays are not known, so all rules are forecast ---- */
 
 static enum esp_status tell_rules(const struct fast_call *call, const struct esp_call_options *options,
                                   const struct problem *problem, struct fast_step **steps, size_t *n,

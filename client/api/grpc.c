@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The GridRPC API: what each function means is said in include/grpc.h, how it is done below it.
+ * The GridRPC API: include/grpc.h describes the functions, and the lower rooms implement them.
  */
 #include "client/api/call.h"
 #include "client/api/life.h"
@@ -12,13 +12,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How every function begins: outside of the library's life it says so. */
+/* Begins each function: outside of the library's life it returns the error. */
 #define ENTER(library)                                                                                       \
     struct library *library = library_enter(library_error());                                                \
     if (!library)                                                                                            \
     return not_inside()
 
-/* How those begin that hand out an id. */
+/* Begins each function that returns an id. */
 #define ENTER_FOR_ID(library, id)                                                                            \
     struct library *library = library_enter(library_error());                                                \
     if (!library && (id))                                                                                    \
@@ -219,7 +219,7 @@ grpc_error_t grpc_call_async(grpc_function_handle_t *handle, grpc_sessionid_t *s
     return leave(outcome_code(status));
 }
 
-/* ---- asking after sessions, cancelling, waiting ---- */
+/* ---- probing, cancelling, waiting ---- */
 
 grpc_error_t grpc_probe(grpc_sessionid_t sessionID)
 {

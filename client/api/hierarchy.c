@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The hierarchy as espalier.h shows it: masters, who answers at an address. (The tree: tree.c.)
+ * The hierarchy as espalier.h shows it: masters, and the node at an address. (The tree: tree.c.)
  */
 #include "client/session/library.h"
 #include "client/session/engine.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The life of the library: grpc_initialize() and grpc_finalize(). It joins the rooms of the client: what
- * lower rooms ask of higher ones is registered here.
+ * The life of the library: grpc_initialize() and grpc_finalize(). It joins the rooms of the client by
+ * registering the functions of higher rooms that lower rooms call.
  */
 #include "client/api/life.h"
 #include "client/abstract/abstract.h"
@@ -25,7 +25,7 @@
 #include <string.h>
 #include <time.h>
 
-/* A remote call that has not ended so long after the sessions were cancelled is cut, and again. */
+/* A remote call that has not ended so long after its session was cancelled is interrupted, repeatedly. */
 #define CUT_AGAIN_NS 200000000L
 
 static const struct values_library values_library = VALUES_LIBRARY;
@@ -64,7 +64,7 @@ static void tear_down(struct library *library)
     memset(library, 0, sizeof *library);
 }
 
-/* Reads the configuration file. A default file may be missing when the program names addresses. */
+/* Reads the configuration file. A default file may be missing if the program gives addresses. */
 static enum esp_status load(struct library *library, const struct esp_options *options,
                             struct esp_error *error)
 {
@@ -83,7 +83,8 @@ static enum esp_status load(struct library *library, const struct esp_options *o
     return status;
 }
 
-/* Whom the engine asks for servers: the node that the program names, or else those of the file. */
+/* Chooses the nodes that the engine asks for servers: the node that the program gives, or else those of
+ * the file. */
 static enum esp_status choose_way(const struct esp_options *options, struct settings_client *settings,
                                   struct engine_options *engine, struct esp_error *error)
 {
@@ -155,8 +156,8 @@ static enum esp_status build(struct library *library, const struct esp_options *
     return status;
 }
 
-/* A server that is being greeted may be stopped: interrupts the greeting and waits a little. Returns whether
- * a greeting is still under way. */
+/* A server that is being greeted may be stopped: interrupts the greeting and waits briefly. Returns
+ * whether a greeting is still under way. */
 static bool greets(struct library *library)
 {
     const struct timespec little = {.tv_nsec = CUT_AGAIN_NS};
@@ -168,8 +169,8 @@ static bool greets(struct library *library)
     return atomic_load(greetings) > 0;
 }
 
-/* In a forked child: leaves what the parent had to the parent. The memory is not freed, as the parent's
- * threads may have been using any of it. */
+/* Called in a forked child: drops the parent's state. The memory is not freed, because the parent's
+ * threads may have been using it. */
 static enum esp_status forget_parent(struct esp_error *error)
 {
     const bool whole = library_after_fork() && acquainted_after_fork() && holding_after_fork() &&
@@ -201,11 +202,11 @@ enum esp_status library_start(const struct esp_options *options, bool *again, st
     return status;
 }
 
-/* Waits a little for sessions to end and threads to leave. Returns whether all have. */
+/* Waits briefly for sessions to end and threads to leave. Returns whether all have. */
 static bool all_ended(struct library *library)
 {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until); /* a jump of it makes one turn longer or shorter */
+    clock_gettime(CLOCK_REALTIME, &until); /* a jump of this clock makes one wait longer or shorter */
     until.tv_nsec += CUT_AGAIN_NS;
     until.tv_sec += until.tv_nsec / (long)NS_PER_S;
     until.tv_nsec %= (long)NS_PER_S;
@@ -220,8 +221,8 @@ enum esp_status library_stop(struct esp_error *error)
     distant_stop(library->engine);
     engine_close(library->engine);
     while (!all_ended(library) || greets(library))
-        transport_interrupt(library->transport); /* who does not answer is not waited for */
-    distant_stop(NULL);                          /* what the last sessions have left */
+        transport_interrupt(library->transport); /* nodes that do not answer are not waited for */
+    distant_stop(NULL);                          /* data that the last sessions have left */
     tear_down(library);
     library_settle(LIBRARY_DOWN);
     return ESP_OK;

@@ -11,8 +11,8 @@
 
 #include <stdbool.h>
 
-/* ---- by the entry point: client/api/entry.c, in builds without a network entry_none.c, or a test. It has
- * esp_network_check() and esp_ignore_environment(), too ---- */
+/* ---- implemented by the entry point: client/api/entry.c, entry_none.c in builds without a network, or a
+ * test; also esp_network_check() and esp_ignore_environment() ---- */
 
 /* Opens the transport, which is destroyed with the library. */
 enum esp_status client_open_transport(const struct settings_client *settings, struct transport **transport,
@@ -20,7 +20,7 @@ enum esp_status client_open_transport(const struct settings_client *settings, st
 
 /* ---- grpc_initialize() and grpc_finalize() ---- */
 
-/* ESP_INVALID: the library is initialized already (*again). */
+/* Returns ESP_INVALID if the library is initialized already (*again). */
 enum esp_status library_start(const struct esp_options *options, bool *again, struct esp_error *error);
 /* Ends all sessions and waits until their threads have left. */
 enum esp_status library_stop(struct esp_error *error);

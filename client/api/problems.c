@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The list of problems: those of all master agents, each of which knows what is below it.
+ * The list of problems: those of all master agents, each of which knows the problems below it.
  */
 #include "client/arguments/describe.h"
 #include "client/session/library.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define PAGE       1000
-#define MOST_PAGES 1000 /* an agent that never ends its list is cut off */
+#define MOST_PAGES 1000 /* limit for an agent whose list does not end */
 
 struct collection {
     struct esp_problem_entry *entries; /* grown with the list; the texts lie in `arena` */
@@ -50,7 +50,7 @@ static enum esp_status collect(struct collection *collection, const struct list_
     return ESP_OK;
 }
 
-/* All pages of one master agent; of one that stops in the middle, nothing. */
+/* Takes all pages of one master agent, or none if it stops in the middle. */
 static enum esp_status list_master(struct engine *engine, const struct master_entry *master,
                                    struct collection *collection, struct esp_error *error)
 {
@@ -84,7 +84,7 @@ static int by_name(const void *one, const void *other)
     return order != 0 ? order : (a->digest > b->digest) - (a->digest < b->digest);
 }
 
-/* The same signature below several master agents is one entry. */
+/* Merges equal signatures below several master agents into one entry. */
 static void merge(struct collection *collection)
 {
     struct esp_problem_entry *entries = collection->entries;
@@ -106,7 +106,7 @@ static void note_missing(struct collection *collection, const struct esp_error *
              error->text);
 }
 
-/* Those that the redirector has lost and still remembers. */
+/* Notes the masters that the redirector has lost and still remembers. */
 static void note_absent(struct collection *collection, const struct locate_reply *located)
 {
     const struct extension *absent = extension_find(&located->extensions, EXTENSION_ABSENT);
@@ -136,7 +136,7 @@ static enum esp_status list_masters(struct engine *engine, const struct locate_r
     return any ? ESP_OK : error_set(error, ESP_UNREACHABLE, "%s", collection->missing);
 }
 
-/* Without a redirector that answers, those that were learned from it are asked. */
+/* If no redirector answers, the masters that were learned earlier are asked. */
 static enum esp_status list_all(struct engine *engine, struct collection *collection, struct esp_error *error)
 {
     struct message reply = {0};

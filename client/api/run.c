@@ -12,13 +12,12 @@
 
 struct esp_run {
     struct abstract_run run;
-    bool is_callers[ABSTRACT_MAX_VARIABLES]; /* the memory of what was given as number i */
+    bool is_callers[ABSTRACT_MAX_VARIABLES]; /* the caller owns the memory of input number i */
     struct esp_run_info info;
     const struct esp_session_info *steps[ABSTRACT_MAX_STEPS];
 };
 
-/* Functions below this one may call others of the interface, which have errors of their own: `why` is told
- * last. */
+/* Inner functions of the interface may set errors of their own, so `why` is set last. */
 static enum esp_status tell(enum esp_status status, const struct esp_error *why)
 {
     if (status != ESP_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The tree as espalier.h shows it: redirectors, master agents and all below them.
+ * The tree as espalier.h shows it: redirectors, master agents and all nodes below them.
  */
 #include "client/session/library.h"
 #include "client/session/engine.h"
@@ -16,7 +16,7 @@
 
 _Static_assert(ESP_WEATHER_HISTORY == WEATHER_HISTORY, "histories are of one length");
 
-/* Nodes as they come in, one after the other; the texts lie in the arena. */
+/* Nodes in the order in which they arrive; the texts lie in the arena. */
 struct forest {
     struct arena arena;
     struct esp_node *nodes;
@@ -97,7 +97,7 @@ static enum esp_status add_node(struct forest *forest, const struct node_record 
     return ESP_OK;
 }
 
-/* Adds what a reply tells; its root gets `parent` unless it names one itself. */
+/* Adds the nodes of a reply; its root gets `parent` unless it names one itself. */
 static enum esp_status add_records(struct forest *forest, const struct tree_reply *tree, const char *parent,
                                    struct esp_error *error)
 {
@@ -114,7 +114,7 @@ static enum esp_status ask_tree(struct library *library, const char *address, st
                                 struct esp_error *error)
 {
     struct message request = {.kind = MESSAGE_TREE, .tree = {.node = ""}};
-    /* A large tree takes its time; that there is somebody to tell it does not. */
+    /* A large tree takes time, so a greeting first finds out whether the node is there. */
     char who[ROUTE_WHO];
     route_who(library->engine->route, address, who);
     enum esp_status status = route_greet(library->engine->route, who, address, NULL, NULL, error);
@@ -144,7 +144,7 @@ static bool has_children(const struct tree_reply *tree, const struct node_record
     return false;
 }
 
-/* The redirector knows its masters; what is below them, they know themselves. */
+/* The redirector lists its masters; these list the nodes below them. */
 static enum esp_status add_redirector(struct library *library, struct forest *forest, const char *address,
                                       struct esp_error *error)
 {
@@ -168,7 +168,7 @@ static enum esp_status add_redirector(struct library *library, struct forest *fo
     return status;
 }
 
-/* The redirector alone: what it knows has been told by another one. */
+/* Adds the redirector alone: another one has already listed the masters. */
 static enum esp_status add_only(struct library *library, struct forest *forest, const char *address,
                                 struct esp_error *error)
 {
@@ -180,7 +180,7 @@ static enum esp_status add_only(struct library *library, struct forest *forest, 
     return status;
 }
 
-/* Without a redirector that answers: all masters that are known. */
+/* Without a redirector that answers: all known masters. */
 static enum esp_status add_masters(struct library *library, struct forest *forest, struct esp_error *error)
 {
     struct message reply = {0};
@@ -231,7 +231,7 @@ static void take_learned(void *arg, const char *address, const struct message *r
         learned->forest->nodes[learned->forest->n - 1].unreachable = 1;
 }
 
-/* All redirectors are gone, but the masters that were learned from them may be there. */
+/* All redirectors are gone, but masters that were learned from them may be there. */
 static enum esp_status add_learned(struct library *library, struct forest *forest, struct esp_error *error)
 {
     const struct message request = {.kind = MESSAGE_TREE, .tree = {.node = ""}};
@@ -241,8 +241,8 @@ static enum esp_status add_learned(struct library *library, struct forest *fores
     return status == ESP_OK ? learned.status : status;
 }
 
-/* Masters are registered with all redirectors, so the first one that answers shows them; of the others it is
- * shown that they are there, or not. */
+/* Masters register with all redirectors, so the first one that answers lists them; of the others, only
+ * their presence is shown. */
 static enum esp_status add_redirectors(struct library *library, struct forest *forest,
                                        const char *const *redirectors, size_t n, struct esp_error *error)
 {
@@ -291,8 +291,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* One that is unreachable below one parent and lives below another one is not lost: its former parent, which
- * was silent for long, has not heard of it. Without memory it stays. */
+/* A node that is unreachable below one parent and present below another one is not lost: its former parent
+ * has not learned of the move. Without memory it stays in the list. */
 static void drop_moved(struct forest *forest)
 {
     const char **living = malloc((forest->n + 1) * sizeof *living);

@@ -10,7 +10,7 @@
 #define MOST_REASON 300
 
 static _Thread_local bool running;
-static _Thread_local char *reason; /* of the function that runs, MOST_REASON bytes; "": it has not failed */
+static _Thread_local char *reason; /* error text of the running function, MOST_REASON bytes; "": no error */
 
 bool callback_is_running(void)
 {
@@ -27,11 +27,12 @@ void esp_callback_fail(const char *text)
 struct errand {
     const struct argument *argument;
     const struct problem *problem;
-    const uint64_t *outer; /* raw scalars of the problem around it */
+    const uint64_t *outer; /* raw scalars of the problem that takes the function */
     struct callback_layout layout;
     char *question, *answer; /* aligned */
     void *values[PROBLEM_MAX_ARGUMENTS];
-    char *strings[PROBLEM_MAX_ARGUMENTS]; /* as the function gets them, then as it leaves them */
+    char *strings[PROBLEM_MAX_ARGUMENTS]; /* before the function as it gets them, afterwards as it leaves them
+                                           */
 };
 
 static enum esp_status find(const struct invocation *invocation, uint32_t index, struct errand *call,
@@ -112,8 +113,8 @@ static enum esp_status invoke(struct errand *call, void (*function)(void), struc
     return ESP_OK;
 }
 
-/* What the function leaves in its strings goes behind the rest of the answer, whose places stay as they are.
- * The strings are the function's own: nothing of them is freed. */
+/* Appends the strings that the function leaves to the answer, whose other values keep their places. The
+ * function owns the strings, so they are not freed. */
 static enum esp_status put_strings(struct errand *call, struct esp_error *error)
 {
     struct callback_side *side = &call->layout.answer;

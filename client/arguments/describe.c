@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What esp_problem_describe() hands out: the public struct first, then what it is made of. */
+/* The result of esp_problem_describe(): the public struct first, then its memory. */
 struct description {
     struct esp_problem problem;
     struct function *function;

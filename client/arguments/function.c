@@ -27,7 +27,7 @@ enum esp_status function_create(const char *name, const struct describe_reply *d
     const char *signatures = strstr(described->text, "\n" DESCRIBE_SIGNATURES);
     if (signatures) {
         signatures += 1 + strlen(DESCRIBE_SIGNATURES);
-        function->signatures = strndup(signatures, strcspn(signatures, "\n")); /* without it: not told */
+        function->signatures = strndup(signatures, strcspn(signatures, "\n")); /* or none */
     }
     function->digest = described->digest;
     function->servers = described->servers;

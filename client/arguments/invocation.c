@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What follows from scalar inputs. */
+/* Values derived from scalar inputs. */
 struct binding {
     const void *inputs[PROBLEM_MAX_ARGUMENTS]; /* scalar inputs by the description's index */
     struct number scope[PROBLEM_MAX_ARGUMENTS];
@@ -27,7 +27,7 @@ static enum esp_status invocation_measure(struct invocation *invocation, struct 
 static enum esp_status invocation_bind(struct invocation *invocation, struct binding *binding,
                                        const struct room *room, struct esp_error *error);
 
-/* The elements of an array that is here, and how many; NULL: it is not. */
+/* The elements of an array in memory, and their number; NULL: it is not in memory. */
 static const void *array_of(const struct invocation *invocation, uint32_t index, uint64_t *n)
 {
     const struct argument *argument = &invocation->function->problem->arguments[index];
@@ -68,7 +68,8 @@ static bool fill_of(const struct invocation *invocation, uint32_t index, struct 
            fill_by_pattern((int64_t)n_pointers - 1, pointers, indices, wide, (int)argument->base, fill);
 }
 
-/* The fill of argument `index`, which has that shape. False: it does not matter, or its pattern is not here.
+/* The fill of argument `index`, which has that shape. Returns false if it does not matter, or if its
+ * pattern is not in memory.
  */
 static bool invocation_fill(const struct invocation *invocation, uint32_t index, const struct shape *shape,
                             struct fill *fill)
@@ -122,7 +123,7 @@ void call_hooks_set(const struct call_hooks *hooks)
 #error "values travel as they lie in memory: little-endian"
 #endif
 
-/* How many arguments callers pass. */
+/* Number of arguments that callers pass. */
 static uint32_t invocation_count_passed(const struct problem *problem)
 {
     uint32_t n = 0;
@@ -157,7 +158,7 @@ enum esp_status invocation_begin(struct invocation *invocation, struct function 
     return ESP_OK;
 }
 
-/* Its argument in the description. */
+/* The value's argument in the description. */
 static const struct argument *invocation_argument(const struct invocation *invocation,
                                                   const struct value *value)
 {
@@ -182,7 +183,7 @@ void invocation_release(struct invocation *invocation)
     memset(invocation, 0, sizeof *invocation);
 }
 
-/* ---- what the room of data does ---- */
+/* ---- operations of the room of data ---- */
 
 static enum esp_status take_data(struct value *value, const struct argument *argument, void *given,
                                  bool *is_data, struct esp_error *error)
@@ -279,7 +280,7 @@ static enum esp_status take_scalar(struct value *value, const struct argument *a
     return status;
 }
 
-/* Sets where a value that is passed by address comes from and goes to. */
+/* Sets the source and the destination of a value that is passed by address. */
 static enum esp_status invocation_place(struct value *value, const struct argument *argument, void *data,
                                         struct esp_error *error)
 {
@@ -309,7 +310,7 @@ enum esp_status invocation_from_list(struct invocation *invocation, struct funct
 {
     struct binding binding;
     va_list list;
-    va_copy(list, arguments); /* its address can be passed on everywhere */
+    va_copy(list, arguments); /* a copy whose address can be passed on */
     enum esp_status status = invocation_begin(invocation, function, error);
     memset(binding.inputs, 0, sizeof binding.inputs);
     for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
@@ -334,14 +335,14 @@ enum esp_status invocation_from_list(struct invocation *invocation, struct funct
     return status;
 }
 
-/* Arguments against the description: sizes, what is missing, what is checked here already. */
+/* Checks arguments against the description: sizes, missing arguments, preconditions. */
 
 static bool invocation_is_plain_scalar(const struct argument *argument)
 {
     return argument->n_dims == 0 && !base_type_is_variable(argument->type);
 }
 
-/* Its bytes follow from the scalars. */
+/* Whether the size of the value follows from the scalars. */
 static bool is_array_or_number(const struct value *value)
 {
     return value->form == VALUE_MEMORY || value->form == VALUE_SECTION;
@@ -362,7 +363,7 @@ static enum esp_status check_present(const struct argument *argument, const stru
                                      : "");
 }
 
-/* What the call does not read is not sent, nor fetched from where it lives. */
+/* An array that the call does not read is not sent, and not fetched from its server. */
 static void leave_unread(struct value *value, const struct shape *shape)
 {
     if (!shape->unread)
@@ -373,7 +374,7 @@ static void leave_unread(struct value *value, const struct shape *shape)
     value->datum = NULL;
 }
 
-/* An array that was left out: every element has the default. */
+/* An array was left out: sets all elements to the default. */
 static enum esp_status fill_default(const struct problem *problem, struct value *value,
                                     const struct number *scope, struct esp_error *error)
 {
@@ -395,7 +396,7 @@ static enum esp_status fill_default(const struct problem *problem, struct value 
     return ESP_OK;
 }
 
-/* A function is called when the values of the call may be others already. */
+/* Copies the scalars, because a function may be called after they have changed. */
 static enum esp_status take_outer(const struct problem *problem, struct value *value,
                                   const struct number *scope, struct esp_error *error)
 {
@@ -407,7 +408,7 @@ static enum esp_status take_outer(const struct problem *problem, struct value *v
                          : error_no_memory(error, "a callback");
 }
 
-/* What is sent of an array is gathered now, and its places are remembered for what comes back. */
+/* Gathers the elements that are sent now, and remembers their places for the results. */
 static enum esp_status take_section(const struct problem *problem, struct value *value,
                                     const struct binding *binding, struct esp_error *error)
 {
@@ -426,7 +427,7 @@ static enum esp_status take_section(const struct problem *problem, struct value 
     return ESP_OK;
 }
 
-/* Files are read, texts are copied: what the caller has may change while the session runs. */
+/* Reads files and copies texts, because the caller may change them while the session runs. */
 static enum esp_status gather_item(const struct argument *argument, uint64_t index, const char *text,
                                    struct text_item *item, struct esp_error *error)
 {
@@ -481,7 +482,7 @@ static enum esp_status check_contents(const struct invocation *invocation, const
                                   error);
 }
 
-/* A state is on the server that its identity names, and calls that work on it must go there. */
+/* A state is on the server that its identity names; calls that use it must go there. */
 static enum esp_status take_home(struct invocation *invocation, const struct value *value,
                                  const struct argument *argument, struct esp_error *error)
 {
@@ -496,7 +497,7 @@ static enum esp_status take_home(struct invocation *invocation, const struct val
     return ESP_OK;
 }
 
-/* With the scalar inputs known: sizes and preconditions, without a look at any array. */
+/* Checks sizes and preconditions with the scalar inputs known, without reading any array. */
 static enum esp_status invocation_measure(struct invocation *invocation, struct binding *binding,
                                           struct esp_error *error)
 {
@@ -556,7 +557,7 @@ static enum esp_status invocation_bind(struct invocation *invocation, struct bin
     return status;
 }
 
-/* The arguments of a vector, and what of them follows from others. */
+/* The arguments of a vector, and values that follow from other arguments. */
 
 static enum esp_status check_count(const struct problem *problem, size_t n, struct esp_error *error)
 {
@@ -571,7 +572,7 @@ static bool is_integer(enum base_type type)
     return type <= TYPE_INT64;
 }
 
-/* A completed scalar as the description's type. */
+/* Stores a completed scalar in the type of the description. */
 static enum esp_status store_completed(struct value *value, const struct argument *argument,
                                        const struct esp_argument *given, struct esp_error *error)
 {
@@ -614,7 +615,7 @@ static enum esp_status check_extents(const struct argument *argument, const stru
     if (given->n_dims > ESP_MAX_DIMS)
         return error_set(error, ESP_INVALID, "argument \"%s\": expected at most %d dimensions, found %u",
                          argument->name, ESP_MAX_DIMS, given->n_dims);
-    /* A column may be given as a matrix of one column, and the other way round. */
+    /* A column may be given as a matrix of one column, and vice versa. */
     bool equal = true;
     for (unsigned i = 0; i < given->n_dims || i < shape->n_dims; i++) {
         int64_t expected = i < shape->n_dims ? shape->dims[i] : 1;
@@ -629,8 +630,8 @@ static enum esp_status check_extents(const struct argument *argument, const stru
                      shape->n_dims ? wanted : "a scalar", found);
 }
 
-/* What sizes were given that an extent disagrees with says more than the extents: "B has 3 rows, but n = 2
- * was given". */
+/* Names the given size that an extent contradicts, which helps more than the extents alone: "B has 3 rows,
+ * but n = 2 was given". */
 static enum esp_status explain_extents(const struct problem *problem, const struct number *scope,
                                        const struct esp_argument *arguments, struct esp_error *error)
 {
@@ -685,7 +686,7 @@ enum esp_status invocation_from_vector(struct invocation *invocation, struct fun
             binding.inputs[value->index] = value->in;
         if (invocation_is_plain_scalar(argument) && argument->mode == MODE_IN && value->in &&
             value->in != value->scalar.bytes) {
-            /* By value: the caller may reuse its variable while the session runs. */
+            /* Copied, because the caller may reuse its variable while the session runs. */
             memcpy(value->scalar.bytes, value->in, base_type_size(argument->type));
             binding.inputs[value->index] = value->in = value->scalar.bytes;
         }
@@ -737,7 +738,7 @@ enum esp_status invocation_for_results(struct invocation *invocation, struct fun
         if (value->form == VALUE_TEXTS)
             value->n_texts = binding.shapes[value->index].count;
         if (argument_is_output(argument))
-            value->stays = ESP_SESSION_OUTPUTS; /* what is on a server then is the job's */
+            value->stays = ESP_SESSION_OUTPUTS; /* the job then leaves its results on a server */
         if (argument_is_output(argument) && arguments[i].kept) {
             value->is_kept = true;
             value->kept = arguments[i].kept;
@@ -788,7 +789,7 @@ static bool has_open_extents(const struct esp_argument *given)
     return open;
 }
 
-/* Evaluates the extents of the arrays that were given none. */
+/* Computes the extents of arrays without given ones. */
 static enum esp_status complete_extents(const struct problem *problem, struct completion *work,
                                         struct esp_argument *arguments, struct esp_error *error)
 {
@@ -855,7 +856,7 @@ enum esp_status invocation_complete(const struct problem *problem, struct esp_ar
     }
     if (status != ESP_OK || !extents)
         return status;
-    /* What the caller got wrong, before what follows from it. */
+    /* Reports the caller's own errors before errors that follow from them. */
     status = problem_check_known(problem, work.scope, error);
     return status == ESP_OK ? complete_extents(problem, &work, arguments, error) : status;
 }
@@ -894,12 +895,12 @@ enum esp_status invocation_elements(const struct problem *problem, const struct 
     return status;
 }
 
-/* What an invocation looks like in messages, and how results find their way back. */
+/* An invocation in messages: arguments on their way out, results on their way back. */
 
-/* All inline arguments of one call: the message stays below its cap with room to spare. */
+/* Limit of all inline arguments of one call: the message stays well below its cap. */
 #define INLINE_TOTAL ((uint64_t)4 << 20)
 
-/* Results of variable length are bounded by what a client is willing to hold. */
+/* Limit of a result of variable length. */
 #define MOST_VARIABLE ((uint64_t)1 << 40)
 
 static const struct argument *argument_of(const struct invocation *invocation, const struct value *value)
@@ -907,7 +908,7 @@ static const struct argument *argument_of(const struct invocation *invocation, c
     return &invocation->function->problem->arguments[value->index];
 }
 
-/* The value of a scalar input as expressions see it; false when no expression can use it. */
+/* The value of a scalar input for expressions; false if no expression can use it. */
 static bool scalar_value(const struct argument *argument, const struct value *value,
                          struct scalar_value *scalar)
 {
@@ -921,7 +922,8 @@ static bool scalar_value(const struct argument *argument, const struct value *va
     return number.kind != NUMBER_UNKNOWN;
 }
 
-/* Without the section and the addresses that calls carry; "": the value comes from here. */
+/* The identity without the section and the addresses that calls carry; "": the value comes from this
+ * process. */
 static const char *identity_of(const struct value *value, struct arena *arena)
 {
     char text[DATUM_TEXT], reference[DATUM_REFERENCE_TEXT];
@@ -991,7 +993,7 @@ enum esp_status invocation_arguments(const struct invocation *invocation, struct
         struct call_argument *sent = &arguments[i];
         *sent = (struct call_argument){.index = value->index, .bytes = value->bytes};
         if (value->form == VALUE_FUNCTION) {
-            sent->kind = KIND_ABSENT; /* the server asks for what it says */
+            sent->kind = KIND_ABSENT; /* the server calls it by questions */
         } else if (value->datum) {
             sent->kind = KIND_DATUM;
             sent->data = (const uint8_t *)value->datum;
@@ -1023,7 +1025,8 @@ static struct value *find_value(struct invocation *invocation, uint32_t index)
     return NULL;
 }
 
-/* Where the bytes of a result go: the caller's memory, or ours when its length was not known before. */
+/* The destination of a result's bytes: the caller's memory, or memory of the library if the size was not
+ * known before. */
 static enum esp_status destination(struct value *value, const struct argument *argument, uint64_t bytes,
                                    void **memory, struct esp_error *error)
 {
@@ -1056,7 +1059,7 @@ static bool overlap(const void *a, uint64_t a_bytes, const void *b, uint64_t b_b
 bool invocation_overwrites(const struct invocation *invocation, const struct value *output)
 {
     if (output->form != VALUE_MEMORY || !output->out)
-        return false; /* it is handed out when all has come */
+        return false; /* it is handed out after everything has arrived */
     for (uint32_t i = 0; i < invocation->n_values; i++) {
         const struct value *value = &invocation->values[i];
         if (value->in && overlap(value->in, value->bytes, output->out, output->bytes))
@@ -1076,7 +1079,7 @@ static enum esp_status take_result(struct invocation *invocation, const struct c
     if ((value->is_kept && value->form != VALUE_TEXTS) || result->kind == KIND_DATUM)
         return invocation_take_identity(value, argument, result, error);
     if (!value->out && !value->is_kept)
-        return ESP_OK; /* nobody wants it */
+        return ESP_OK; /* the caller does not want it */
     void *memory = NULL;
     enum esp_status status = destination(value, argument, result->bytes, &memory, error);
     if (status != ESP_OK)
@@ -1115,7 +1118,7 @@ enum esp_status invocation_results(struct invocation *invocation, const struct c
     return status;
 }
 
-/* Each text becomes the caller's, each file is written, unless its pointer is null. */
+/* Gives each text to the caller, and writes each file, unless its pointer is NULL. */
 static enum esp_status finish_texts(struct invocation *invocation, const struct value *value,
                                     struct esp_error *error)
 {

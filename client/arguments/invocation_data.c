@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arguments that are data by identity, and results that stay: from a vector's arguments into the messages,
- * and back from a server's report.
+ * Arguments that are data by identity, and results that stay: from a vector's arguments into messages, and
+ * back from a server's report.
  */
 #include "client/arguments/invocation_data.h"
 #include "core/data/datum_section.h"
@@ -58,7 +58,7 @@ enum esp_status invocation_take_data(struct value *value, const struct argument 
     value->datum = strdup(given->datum);
     if (!value->datum)
         return error_no_memory(error, "the identity of a datum");
-    drop_blanks(value->datum); /* they part it from addresses */
+    drop_blanks(value->datum); /* blanks separate it from addresses */
     return ESP_OK;
 }
 
@@ -108,7 +108,7 @@ static bool is_array(const struct value *value)
     return value->form != VALUE_TEXTS;
 }
 
-/* Those that are to come as well the client puts back when it has them (client/data/binding.c). */
+/* Results that also come here are put back by the client after they have arrived (client/data/binding.c). */
 static bool is_strings(const struct value *value)
 {
     return value->form == VALUE_TEXTS && !value->out;
@@ -144,7 +144,7 @@ static enum esp_status say_kept(const struct invocation *invocation, uint32_t ta
     return ESP_OK;
 }
 
-/* What lies at the ends of results that come when somebody looks is not guarded. */
+/* Requests the ends of results that are fetched at the first access, because guards leave the ends out. */
 static enum esp_status say_edges(const struct invocation *invocation, struct message *call,
                                  struct esp_error *error)
 {
@@ -198,7 +198,7 @@ static void take_edges(struct invocation *invocation, uint32_t index, uint32_t h
 void invocation_take_edges(struct invocation *invocation, const struct extensions *extensions)
 {
     const struct extension *edges = extension_find(extensions, EXTENSION_EDGES);
-    for (uint32_t i = 0; i < invocation->n_values; i++) { /* those of an attempt that was lost */
+    for (uint32_t i = 0; i < invocation->n_values; i++) { /* ends of an attempt that was lost */
         free(invocation->values[i].edges);
         invocation->values[i].edges = NULL;
     }
