@@ -268,7 +268,7 @@ static enum esp_status drop_on(struct engine *engine, const char *datum, const c
     return status == ESP_NOT_FOUND ? engine_resolve(engine, server, address, error) : status;
 }
 
-/* Whether the datum must not stay on an absent server. */
+/* Whether the value was to stay on servers. Then deleting it must not leave a copy on an absent server. */
 static bool is_to_stay(const struct grid_data *grid)
 {
     bool stays = grid->holding->required;

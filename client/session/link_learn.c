@@ -235,7 +235,8 @@ static double window_at(const struct link *link, bool there, int64_t ns)
     return window_now(&link->windows[there], link->engine->habit, link->trip_s, ns);
 }
 
-/* A connection that was opened has the windows of a new one. Called with the lock. */
+/* The windows of the connection grow by a message of `bytes` and its answer of `back`. Called with the lock.
+ */
 static void grow(struct link *link, uint64_t bytes, uint64_t back, int64_t now_ns)
 {
     const struct window_habit habit = link->engine->habit;
