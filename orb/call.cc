@@ -8,20 +8,21 @@ extern "C" {
 #include "util/pages.h"
 }
 
-/* The ORB's own headers lean on each other in this order. */
+/* The ORB's own headers depend on each other in this order. */
 #include <omniORB4/internal/giopStrand.h>
 #include <omniORB4/internal/giopStream.h>
 
 #include <chrono>
 #include <string.h>
 
-/* The longest a request waits for its answer when it does not say. */
+/* Longest wait of a request for its answer if the request names none. */
 static const int64_t PATIENCE_NS = 120 * NS_PER_S;
-/* A node answers by itself when the patience of a request ends; this much later the transport does. */
+/* The node answers by itself when the patience of a request ends; if it does not, the transport answers
+ * this much later. */
 static const int64_t GRACE_NS = 2 * NS_PER_S;
-/* How often a waiting thread looks whether the asker is still there. */
+/* Interval at which a waiting thread checks whether the client is still connected. */
 static const int64_t LOOK_NS = NS_PER_S;
-/* What surely fits into a socket's buffer. */
+/* Fits into a socket's buffer in any case. */
 static const size_t SMALL_REPLY = 16384;
 
 static void run_upcall(omniCallDescriptor *descriptor, omniServant *)
@@ -61,7 +62,7 @@ void PostUpcall::run()
     if (to && to != endpoint.incarnation)
         throw CORBA::OBJECT_NOT_EXIST(MINOR_STALE, CORBA::COMPLETED_NO);
     if (!post.items)
-        return; /* somebody asks whether his earlier posts arrived */
+        return; /* an empty post asks whether the posts before it arrived */
     post.envelope.peer = or_empty(handle.peeraddress());
     post.envelope.identity = or_empty(handle.peeridentity());
     presence_note_speaker(endpoint, handle.connection(), post.envelope);
@@ -130,8 +131,8 @@ void CallUpcall::run()
             call.answer(message_failure(message_reply_kind(kind), ESP_PROTOCOL, "%s takes no %s",
                                         endpoint.name.c_str(), message_name(kind)));
         }
-        /* Only with the lock: another thread that answers right behind it may still be busy with this call,
-         * and wait() comes back only when it is not. */
+        /* Read it under the lock: another thread may have answered and still be using this call, and
+         * wait() returns only when it no longer does. */
         answered = call.answered;
     }
     if (!answered) {
@@ -142,7 +143,7 @@ void CallUpcall::run()
     reply_encode(&body, kind, call.reply, endpoint.transport.message_bytes);
 }
 
-/* Also behind the answer: it may reach nobody. */
+/* Called again after the answer, which may not reach the client. */
 void CallUpcall::note_asker()
 {
     const struct message &request = call.request;
@@ -193,7 +194,7 @@ int64_t CallUpcall::deadline_ns() const
     return clock_now_ns(&clock_system) + patience;
 }
 
-/* The node has forgotten the call, unless its answer came in this very moment. */
+/* The node has forgotten the call, unless its answer came at this very moment. */
 void CallUpcall::abandon()
 {
     std::lock_guard<std::mutex> lock(endpoint.mutex);
@@ -242,10 +243,10 @@ void CallUpcall::marshalReturnedValues(cdrStream &stream)
 {
     if (body.size <= SMALL_REPLY)
         if (omni::giopStream *giop = omni::giopStream::downcast(&stream))
-            giop->clearDeadline(); /* limits.cc has the kernel mind it */
+            giop->clearDeadline(); /* limits.cc sets a limit in the kernel */
     if (stream_put_body(stream, body))
         return;
-    /* An old GIOP version does not align bodies: walk the reply over the stream. */
+    /* An old GIOP version does not align bodies: encode the reply to the stream directly. */
     struct message reply = {};
     reply.kind = message_reply_kind(call.request.kind);
     struct memory_wire memory;
@@ -299,7 +300,7 @@ void ChunkUpcall::close_area(bool complete)
     endpoint.after_operation();
 }
 
-/* The area must be what was asked for; anything else is the node's mistake, and must not move a byte. */
+/* The area must match the request; any other is an error of the node, and no byte may move. */
 void ChunkUpcall::check_area()
 {
     uint64_t wanted = header.chunk.length;
@@ -402,7 +403,7 @@ void ChunkUpcall::marshalReturnedValues(cdrStream &stream)
     reply_encode(&body, header.kind, reply, endpoint.transport.message_bytes);
     bool aligned = stream_put_body(stream, body);
     memory_wire_release(&body);
-    if (!aligned) /* chunks are for GIOP 1.2 and later */
+    if (!aligned) /* chunks need GIOP 1.2 or later */
         throw CORBA::MARSHAL(MINOR_MESSAGE, CORBA::COMPLETED_YES);
     if (write)
         return;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the entry object does with each kind of request. One descriptor serves all operations of a kind: the
- * codec reads the arguments from the stream, and the reply is put as it was encoded.
- */
+ * How the entry object handles each kind of request. One descriptor serves all operations of a kind: the
+ * codec reads the arguments from the stream, and the reply is written as it was encoded. */
 #ifndef ORB_CALL_H
 #define ORB_CALL_H
 
 #include "orb/stream.h"
 #include "orb/transport.h"
 
-/* The descriptor's base for upcalls; derived classes run in `run()`. */
+/* Base of the descriptors for upcalls; derived classes run in `run()`. */
 class Upcall : public omniCallDescriptor
 {
   public:
@@ -17,7 +16,7 @@ class Upcall : public omniCallDescriptor
     virtual void run() = 0;
 };
 
-/* `post`: decodes all of it, then hands the messages over under the lock. */
+/* `post`: decodes all messages, then passes them to the node under the lock. */
 class PostUpcall : public Upcall
 {
   public:
@@ -57,7 +56,7 @@ class CallUpcall : public Upcall
     struct memory_wire body = {};
 };
 
-/* A chunk, between the connection and the node's memory without a copy. */
+/* A chunk, moved between the connection and the node's memory without a copy. */
 class ChunkUpcall : public Upcall
 {
   public:
@@ -72,25 +71,26 @@ class ChunkUpcall : public Upcall
     void close_area(bool complete);
     void check_area();
     void take_bytes(cdrStream &stream, size_t bytes); /* into the area, which is open */
-    void work_on_area(); /* the node's part; closes the area, with a reply, when it fails */
+    void work_on_area(); /* calls the node; on failure closes the area and replies */
 
     Endpoint &endpoint;
     bool write;
     struct message header = {};
     struct chunk_area area = {};
     bool area_open = false;
-    uint32_t found_crc = 0; /* of what came, when the header has one */
+    uint32_t found_crc = 0; /* of the received bytes, when the header has one */
     struct message *reply = nullptr;
 };
 
-/* A reply to a put, get or reach that moved so many bytes. NULL without memory. */
+/* Makes a reply to a put, get or reach that moved that many bytes. NULL without memory. */
 struct message *chunk_reply(uint64_t length);
 
-/* limits.cc: whether the peer's end of the connection is closed. */
+/* Whether the peer's end of the connection is closed (limits.cc). */
 bool connection_is_gone(omni::giopConnection *connection);
-/* Of a TCP connection that is closed: not by this side first, which closes what is idle. */
+/* For a closed TCP connection: whether the peer closed it first, and not this side, which closes idle
+ * ones. */
 bool connection_left_by_peer(omni::giopConnection *connection);
-/* limits.cc: of its socket; -1. */
+/* Returns its socket (limits.cc); -1: none. */
 int connection_descriptor(omni::giopConnection *connection);
 
 #endif

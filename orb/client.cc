@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls and chunks, as the asker sees them. Requests are encoded in memory first: what is too large fails
- * before anything is sent.
- */
+ * Calls and chunks, on the client's side. Requests are encoded in memory first, so that too large ones
+ * fail before anything is sent. */
 #include "orb/failure.h"
 #include "orb/peer.h"
 #include "orb/reach.h"
@@ -61,10 +60,10 @@ class Asking : public Invocation
                       [this](struct wire *wire) { return wire_message(wire, reply); });
     }
 
-    struct esp_error wrong; /* what the codec did not like about the reply */
+    struct esp_error wrong; /* the codec's error about the reply */
 
   protected:
-    /* The ORB may try an invocation again: what an earlier reply left goes. */
+    /* Clears an earlier reply, because the ORB may repeat an invocation. */
     void message_clear_reply()
     {
         enum message_kind kind = reply->kind;
@@ -127,7 +126,7 @@ class Getting : public Asking
         found_crc = stream_get_bytes(stream, data, bytes, reply->chunk_reply.flags & CHUNK_HAS_CRC, came);
     }
 
-    uint32_t found_crc = 0; /* of what came, when the reply has one */
+    uint32_t found_crc = 0; /* of the received bytes, when the reply has one */
 
   private:
     void *data;
@@ -159,7 +158,8 @@ static enum esp_status check_request(const char *address, const struct message *
     return body.memory.wire.error.status;
 }
 
-/* Performs it; *reply is empty after a failure. `peer`: NULL when the host's name is not known. */
+/* Performs one invocation; *reply is empty after a failure. `peer`: NULL when the host's name is not
+ * resolved. */
 static enum esp_status perform_once(OrbTransport *self, const char *address, Asking &asking,
                                     struct message *reply, std::shared_ptr<Peer> &peer,
                                     struct esp_error *error)
@@ -189,8 +189,8 @@ static enum esp_status perform_once(OrbTransport *self, const char *address, Ask
     return status;
 }
 
-/* When nothing was executed at one address of the host, the next one is tried. (The ORB does so by itself
- * only when a connection is refused, and not when an address is silent.) */
+/* If nothing was executed at one address of the host, tries the next one. (The ORB does so only when a
+ * connection is refused, not when an address is silent.) */
 static enum esp_status perform(OrbTransport *self, const char *address, Asking &asking, struct message *reply,
                                struct esp_error *error)
 {
@@ -219,7 +219,7 @@ enum esp_status orb_call(struct transport *transport, const char *address, const
     return perform(self, address, asking, reply, error);
 }
 
-/* On plain TCP between hosts a chunk carries a checksum: TCP's own misses one error in 65536. */
+/* Between hosts on plain TCP a chunk has a checksum, because TCP's own misses one error in 65536. */
 static bool wants_crc(const OrbTransport *self, const char *address)
 {
     return !self->peers->tls && !address_is_loopback(address);
@@ -235,11 +235,11 @@ static enum esp_status check_chunk(const struct message *header, enum message_ki
                      (unsigned long long)header->chunk.length);
 }
 
-/* What is shorter the ORB copies itself, instead of having the kernel take it from where it is; and of the
- * rest some bytes at both ends. */
+/* The ORB copies shorter data itself instead of letting the kernel take them in place, and of longer data
+ * some bytes at both ends. */
 static const uint64_t SHORT = 64 * 1024;
 
-/* Before the processor reads or writes it: that would end the program. */
+/* Checks memory before the processor accesses it, which would otherwise end the program. */
 static enum esp_status check_before(const void *data, uint64_t bytes, bool write, bool crc,
                                     struct esp_error *error)
 {
@@ -252,8 +252,8 @@ static enum esp_status check_before(const void *data, uint64_t bytes, bool write
     return good == bytes ? ESP_OK : reach_tell_memory(data, bytes, good, write, error);
 }
 
-/* The kernel refuses to send what cannot be read, and to receive where nothing can be written: the ORB takes
- * that for a broken connection. */
+/* Checks memory after a failure: the kernel refuses to send unreadable bytes, and to receive into
+ * read-only memory, and the ORB takes that for a broken connection. */
 static enum esp_status check_behind(const void *data, uint64_t bytes, bool write, enum esp_status status,
                                     struct esp_error *error)
 {
@@ -263,7 +263,7 @@ static enum esp_status check_behind(const void *data, uint64_t bytes, bool write
     return good == bytes ? status : reach_tell_memory(data, bytes, good, write, error);
 }
 
-/* Who reaches into the asker's memory says nothing before all of the chunk is there. */
+/* A server that accesses the client's memory replies only when the whole chunk has moved. */
 static int64_t near_ms(int64_t timeout_ms, int64_t silence_ms)
 {
     return silence_ms > 0 ? std::min(silence_ms, timeout_ms) : timeout_ms;

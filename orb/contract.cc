@@ -3,7 +3,7 @@
 
 #include "orb/refusal.h"
 
-/* The ORB's own headers lean on each other in this order. */
+/* The ORB's own headers depend on each other in this order. */
 #include <omniORB4/internal/giopStrand.h>
 #include <omniORB4/internal/giopStream.h>
 
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Minor codes MINOR_CONTRACT + n: no such object, here contract n is spoken. */
+/* Minor codes MINOR_CONTRACT + n: no such object; this node speaks contract n. */
 static const CORBA::ULong MINOR_CONTRACT = 0x45531000, MOST_CONTRACT = 0xfff;
 
 static const char prefix[] = "espalier-";
@@ -25,7 +25,7 @@ static unsigned own_contract()
     return (unsigned)strtoul(ENTRY_KEY + sizeof prefix - 1, nullptr, 10);
 }
 
-/* Of the contract that a key belongs to; 0: of none. */
+/* Returns the number of the contract in a key; 0: none. */
 static unsigned contract_of(const CORBA::Octet *key, int size)
 {
     const int head = (int)sizeof prefix - 1;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ORB's headers, and the C headers of the house as C.
- */
+ * Includes the ORB's headers, and our C headers as C. */
 #ifndef ORB_CORBA_H
 #define ORB_CORBA_H
 
@@ -16,14 +15,14 @@ extern "C" {
 #include "util/clock.h"
 }
 
-/* The key of every entry object; it carries the contract's major version. */
+/* The key of every entry object; it contains the contract's major version. */
 #define ENTRY_KEY "espalier-1"
 
-/* Minor codes of the exceptions that the entry object itself throws ("ES" and a number). */
+/* Minor codes of exceptions thrown by the entry object itself ("ES" and a number). */
 enum : CORBA::ULong {
-    MINOR_NOBODY = 0x45530001,  /* nobody serves here (any more) */
+    MINOR_NOBODY = 0x45530001,  /* no node serves here (any more) */
     MINOR_STALE = 0x45530002,   /* the message is for an earlier incarnation */
-    MINOR_MESSAGE = 0x45530003, /* the message breaks the contract */
+    MINOR_MESSAGE = 0x45530003, /* the message violates the contract */
 };
 
 #endif

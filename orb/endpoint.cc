@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An endpoint: the node's operations, one at a time, and the thread that ticks.
- */
+ * An endpoint: calls the node's operations one at a time, and has the thread for ticks. */
 #include "orb/transport.h"
 
 #include <chrono>
 
-/* How long a closing endpoint waits for what was posted. */
+/* How long a closing endpoint waits until posts are sent. */
 static const int64_t DRAIN_NS = 2 * NS_PER_S;
 
 Endpoint::Endpoint(OrbTransport &of, const struct endpoint_options &options, const struct endpoint_ops &with,
@@ -95,7 +94,8 @@ void Endpoint::run_timer()
     }
 }
 
-/* With the lock held: the node forgets all calls, their askers hear that nobody serves here any more. */
+/* Call it with the lock held: the node forgets all calls, and the callers learn that no node serves here
+ * any more. */
 void Endpoint::answer_all()
 {
     while (!calls.empty()) {
@@ -113,7 +113,7 @@ void Endpoint::close()
     {
         std::unique_lock<std::mutex> lock(mutex);
         answer_all();
-        closing = true; /* from now on nothing comes in */
+        closing = true; /* from now on no request is accepted */
         timer_changed.notify_all();
         idle.wait(lock, [this] { return dispatches == 0; });
     }

@@ -23,7 +23,7 @@ extern "C" {
 namespace
 {
 
-/* While it lives, the endpoint does not go away. */
+/* Keeps the endpoint from closing while it exists. */
 class Inside
 {
   public:
@@ -54,13 +54,13 @@ class Entry : public PortableServer::ServantBase
         bool post = !strcmp(operation, "post");
         enum message_kind kind = post ? MESSAGE_NONE : message_of_operation(operation);
         if (!post && kind == MESSAGE_NONE)
-            return false; /* what every CORBA object can do, or BAD_OPERATION */
+            return false; /* operations of every CORBA object, or BAD_OPERATION */
         std::shared_ptr<Endpoint> endpoint = transport.find(port_of(handle.myaddress()));
         if (!endpoint)
             throw CORBA::OBJECT_NOT_EXIST(MINOR_NOBODY, CORBA::COMPLETED_NO);
         Inside inside(endpoint);
-        /* The reply leaves in upcall(); what the node posted leaves after it, so that the asker does not
-         * wait for that. */
+        /* The reply leaves in upcall(); messages that the node posted leave after it, so that the client
+         * does not wait for them. */
         if (post) {
             PostUpcall upcall(*endpoint, handle);
             handle.upcall(this, upcall);
@@ -78,7 +78,7 @@ class Entry : public PortableServer::ServantBase
         return true;
     }
 
-    /* Any interface of the contract: which operations a node takes is its own affair. */
+    /* Any interface of the contract: the node decides which operations it supports. */
     _CORBA_Boolean _is_a(const char *id) override
     {
         return !strncmp(id, "IDL:Espalier/", 13) || omniServant::_is_a(id);
@@ -106,7 +106,7 @@ class Entry : public PortableServer::ServantBase
     OrbTransport &transport;
 };
 
-/* The ORB would open a port of its own for the object adapter; endpoints open theirs here. */
+/* Prevents the ORB from opening its own port for the object adapter; endpoints open theirs here. */
 class NoServer : public omni::orbServer
 {
   public:
@@ -130,9 +130,9 @@ class NoServer : public omni::orbServer
     }
 };
 
-/* The ORB makes one server of connections for all ports and for all time. Endpoints come and go here, so each
- * has a server of its own. The constructor is private, but the place of the one and only is not: it makes one
- * when the place is empty, and a server that goes empties it. */
+/* The ORB makes one server of connections for all ports, once. Endpoints are created and closed here, so
+ * each needs its own server. The constructor is private, but the variable with the single server is not:
+ * the ORB makes a server when it is empty, and destroying a server empties it. */
 std::mutex servers_mutex;
 
 omni::giopServer *make_server()
@@ -184,8 +184,8 @@ void entry_deactivate()
     omniORB::getInterceptors()->createORBServer.remove(no_server);
 }
 
-/* A port that is free at this moment at the first of the addresses; 0: cannot be told. The ORB could pick one
- * by itself, but then a successor could not have it for a minute: only ports that are asked for by number are
+/* Returns a port that is free now at the first of the addresses; 0: not known. The ORB could choose one,
+ * but a restarted daemon could not reuse it for a minute, because only ports requested by number are
  * reusable. */
 static unsigned free_port(const struct listen_at &at)
 {
@@ -201,7 +201,7 @@ static unsigned free_port(const struct listen_at &at)
                                              : reinterpret_cast<struct sockaddr_in *>(&bound)->sin_port);
 }
 
-/* The port alone does as well. */
+/* The port is sufficient without the Unix socket. */
 static void listen_locally(const std::string &address, Endpoint &endpoint)
 {
     omni::orbServer::EndpointList bound;
@@ -212,8 +212,8 @@ static void listen_locally(const std::string &address, Endpoint &endpoint)
         endpoint.local_path = path;
 }
 
-/* Tries what the ORB could not do, for the cause that it does not tell. 0: the cause is not there any more.
- */
+/* Repeats what the ORB could not do, to learn the cause, which it does not report. Returns 0 if it works
+ * now. */
 static int cause_at(const struct sockaddr_storage &address)
 {
     struct listen_at one = {};
@@ -253,14 +253,14 @@ static void set_port(struct listen_at &at, unsigned port)
             reinterpret_cast<struct sockaddr_in *>(&at.items[i])->sin_port = htons((uint16_t)port);
 }
 
-/* An address that a name has but this machine has not, or a family that it does not have, is no reason not to
- * serve at the others. */
+/* Whether the address may be skipped: this machine does not have it, or lacks its family, and can serve at
+ * the others. */
 static bool may_be_left_out(int cause)
 {
     return cause == EADDRNOTAVAIL || cause == EAFNOSUPPORT;
 }
 
-/* Listens at all of the addresses. 0, or why not. */
+/* Listens at all of the addresses. Returns 0, or the error. */
 static int listen_at_all(const OrbTransport &transport, omni::giopServer &server, struct listen_at &at,
                          unsigned port)
 {
@@ -278,7 +278,7 @@ static int listen_at_all(const OrbTransport &transport, omni::giopServer &server
         }
         const int cause = cause_at(at.items[i]);
         if (at.any && served > 0)
-            continue; /* the one for IPv6 is for IPv4, too */
+            continue; /* the IPv6 socket serves IPv4, too */
         if (first == 0 || !may_be_left_out(cause))
             first = cause ? cause : EADDRINUSE;
         if (!may_be_left_out(cause))
@@ -322,7 +322,8 @@ void entry_start(Endpoint &endpoint)
 void entry_stop(Endpoint &endpoint)
 {
     if (!endpoint.local_path.empty())
-        unlink(endpoint.local_path.c_str()); /* first: a successor may have its own there at once */
+        unlink(
+            endpoint.local_path.c_str()); /* first, because a restarted daemon may create its own at once */
     endpoint.local_path.clear();
     if (endpoint.server)
         remove_server(endpoint.server);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The entry object: one servant for all endpoints of the process. Which endpoint is meant tells the port at
- * which the connection came in.
- */
+ * The entry object: one servant for all endpoints of the process. The port of the incoming connection
+ * selects the endpoint. */
 #ifndef ORB_ENTRY_H
 #define ORB_ENTRY_H
 
@@ -11,14 +10,14 @@
 /* Activates the entry object, so that endpoints can be added. Throws. */
 void entry_activate(OrbTransport &transport);
 
-/* The same back, before the ORB goes. */
+/* Deactivates it, before the ORB ends. */
 void entry_deactivate();
 
-/* Takes the port ("host:port", port 0: any free one) and fills endpoint.port and .server. ESP_SYSTEM when it
- * is not to be had. */
+/* Opens the port ("host:port", port 0: any free one) and fills endpoint.port and .server. ESP_SYSTEM when
+ * that fails. */
 enum esp_status entry_listen(OrbTransport &transport, const char *listen, Endpoint &endpoint,
                              struct esp_error *error);
-/* From now on requests come in. */
+/* Starts accepting requests. */
 void entry_start(Endpoint &endpoint);
 /* Stops listening and closes the endpoint's connections. */
 void entry_stop(Endpoint &endpoint);

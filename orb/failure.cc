@@ -25,7 +25,7 @@ void failure_note_settings(const std::string &where)
     settings_from = where;
 }
 
-/* Of the failures that settings of the ORB can cause. */
+/* Adds the ORB's settings to errors that they can cause. */
 static std::string with_settings(enum esp_status status, const char *text)
 {
     const bool may_be = status == ESP_UNREACHABLE || status == ESP_SYSTEM || status == ESP_PROTOCOL;
@@ -41,12 +41,13 @@ static enum esp_status fail(const Context &context, enum esp_status status, cons
     if (!context.what)
         return error_set(context.error, status, "%s", text);
     if (context.address && (!strcmp(context.what, "greet") || !strcmp(context.what, "locate")))
-        return error_set(context.error, status, "%s: %s", context.address, text); /* no user's words */
+        return error_set(context.error, status, "%s: %s", context.address,
+                         text); /* without the operation's name */
     return error_set(context.error, status, "%s%s%s: %s", context.address ? context.address : "",
                      context.address ? ": " : "", context.what, text);
 }
 
-/* Operations that change nothing: whether they were executed is nobody's concern. NULL: a post. */
+/* Whether the operation changes nothing, so that it does not matter whether it was executed. NULL: a post. */
 static bool only_asks(const char *operation)
 {
     if (!operation)
@@ -79,7 +80,7 @@ static const char *words_of(int number)
     }
 }
 
-/* The ORB does not tell why it has no connection: one more is tried. Nothing is sent. */
+/* Tries another connection, because the ORB does not say why it has none. Sends nothing. */
 static const char *connect_fault(const Context &context)
 {
     const bool is_post = !context.what || !strcmp(context.what, "post");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Exceptions end here: each becomes a status and a text that says what to look at.
- */
+ * Converts exceptions to a status and a text that says what to check. No exception passes beyond this
+ * file. */
 #ifndef ORB_FAILURE_H
 #define ORB_FAILURE_H
 
@@ -9,13 +9,13 @@
 
 #include <string>
 
-/* Inside a catch (...) block, only there: turns the exception in flight into a status. `what` is what was
- * tried ("submit"), `address` with whom, NULL: nobody. Without `what` the error's text is the reason alone.
- */
+/* Only inside a catch (...) block: converts the current exception to a status. `what` is the attempted
+ * operation ("submit"), `address` the peer, NULL: none. Without `what` the error's text is the reason
+ * alone. */
 enum esp_status orb_failure(const char *what, const char *address, struct esp_error *error);
 
-/* The text names where the ORB of a client has settings from that are not this library's: such settings may
- * be the reason of a failure. "": nowhere. To be called before the ORB starts. */
+/* Notes where the ORB of a client has other settings than this library's, because they may cause a
+ * failure. "": none. Call it before the ORB starts. */
 void failure_note_settings(const std::string &where);
 
 #endif

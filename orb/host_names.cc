@@ -15,13 +15,13 @@ extern "C" {
 #include <sys/socket.h>
 #include <unordered_map>
 
-/* A result that nobody has waited for is not used any more when it is as old as this. */
+/* Age above which a result that no caller waited for is not used. */
 static const int64_t OLD_NS = 30 * NS_PER_S;
 
 namespace
 {
 
-/* One look-up. The C library writes into it as long as it is under way. */
+/* One look-up. The C library writes into it while it is in progress. */
 struct Lookup {
     explicit Lookup(const std::string &name) : host(name), begun_ns(clock_now_ns(&clock_system))
     {
@@ -48,7 +48,7 @@ struct Lookup {
     struct gaicb request = {};
 };
 
-/* The look-ups that are under way, by host. */
+/* The look-ups in progress, by host. */
 struct State {
     std::mutex mutex;
     std::unordered_map<std::string, std::shared_ptr<Lookup>> lookups;
@@ -56,7 +56,7 @@ struct State {
 
 } // namespace
 
-/* For ever: look-ups may outlive the end of the ORB. */
+/* Never freed, because look-ups may outlive the ORB. */
 static State &state = *new State();
 
 static std::string host_of(const std::string &address, size_t colon)
@@ -75,8 +75,7 @@ static bool is_number(const std::string &host)
     return true;
 }
 
-/* Begins a look-up, or joins the one that is under way. NULL: the system cannot begin one; *failure says why.
- */
+/* Starts a look-up, or joins the one in progress. NULL: the system cannot start one; *failure says why. */
 static std::shared_ptr<Lookup> join(const std::string &host, int *failure)
 {
     std::lock_guard<std::mutex> lock(state.mutex);
@@ -93,7 +92,7 @@ static std::shared_ptr<Lookup> join(const std::string &host, int *failure)
     return lookup;
 }
 
-/* Takes a look-up that is over from the list: the next caller looks the name up anew. */
+/* Removes a finished look-up from the list: the next caller starts a new one. */
 static void end(const std::shared_ptr<Lookup> &lookup)
 {
     std::lock_guard<std::mutex> lock(state.mutex);
@@ -102,7 +101,7 @@ static void end(const std::shared_ptr<Lookup> &lookup)
         state.lookups.erase(known);
 }
 
-/* False: the look-up is still under way at the deadline. */
+/* False: the look-up is still in progress at the deadline. */
 static bool wait_for(const Lookup &lookup, int64_t deadline_ns)
 {
     const struct gaicb *const list[] = {&lookup.request};
@@ -116,7 +115,7 @@ static bool wait_for(const Lookup &lookup, int64_t deadline_ns)
     return true;
 }
 
-/* "number:port"; "": an address that the ORB cannot be given, as that of a link. */
+/* Returns "number:port"; "": an address that the ORB does not accept, such as a link-local one. */
 static std::string place_of(const struct addrinfo &at, const std::string &port)
 {
     char number[64];

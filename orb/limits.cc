@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ORB has no limit on connections, but it asks before it serves a new one. A peer that stalls in the
- * middle of a request is cut by the ORB: within the first 8 kB it counts as idle (IDLE_INCOMING_S, or here
- * when it is the first one), behind them the request has `stalled_ms`.
+ * The ORB has no limit on connections, but it calls a function before it serves a new one. The ORB cuts
+ * off a peer that stalls in the middle of a request: within the first 8 kB the connection counts as idle
+ * (IDLE_INCOMING_S, or here for its first request); after that the request has `stalled_ms`.
  *
- * How long a connection has been silent, the kernel knows: nothing is added to the path of a call but a flag.
- */
+ * The kernel knows how long a connection has been silent, so a call only costs one flag. */
 #include "orb/limits.h"
 #include "orb/call.h"
 
@@ -14,7 +13,7 @@ extern "C" {
 #include "util/log.h"
 }
 
-/* The ORB's own headers lean on each other in this order. */
+/* The ORB's own headers depend on each other in this order. */
 #include <omniORB4/internal/giopStrand.h>
 #include <omniORB4/internal/giopStream.h>
 
@@ -39,36 +38,36 @@ extern "C" {
 #include <thread>
 #include <unordered_map>
 
-/* Flags of a connection, in the bits that are an application's. */
+/* Flags of a connection, in the bits reserved for applications. */
 enum flag : CORBA::ULong {
     ACCEPTED = 1U << 24, /* it has passed accept_connection() */
-    SPOKE = 1U << 25,    /* a request has come on it */
-    CLOSED = 1U << 26    /* its descriptor has been shut down: its thread will notice */
+    SPOKE = 1U << 25,    /* a request has arrived on it */
+    CLOSED = 1U << 26    /* its descriptor has been shut down, which its thread will notice */
 };
 
-/* A machine that is cut off answers nothing. The kernel asks a silent peer every fifth of this time, and a
- * peer that acknowledged nothing for all of it counts as gone. A process that is stopped is not gone: its
- * kernel answers. */
+/* A disconnected machine answers nothing. The kernel probes a silent peer every fifth of this time, and a
+ * peer without any acknowledgement for all of it counts as gone. A stopped process is not gone, because
+ * its kernel answers. */
 static const int64_t LEAST_SILENCE_MS = 3000, MOST_SILENCE_MS = 25000;
 
-/* A reply that nobody takes is no service any more after this. */
+/* Time after which a reply that the peer does not read is given up. */
 static const int64_t STUCK_MS = 2000;
 
 namespace
 {
-/* Guarded by the ORB's lock on connections; `wake` goes with a mutex of its own. */
+/* Guarded by the ORB's lock on connections; `wake` has its own mutex. */
 struct State {
     struct limits limits;
     std::unordered_map<const omni::giopStrand *, int64_t>
-        newcomers; /* accepted when, by who has not spoken */
+        newcomers; /* accepted connections without a request, and since when */
     struct log_quota lines;
     std::thread watch;
     std::mutex mutex;
     std::condition_variable wake;
-    bool any, stop; /* newcomers; end of the thread */
+    bool any, stop; /* any: there are newcomers; stop: the thread must end */
 };
 
-/* Where the ORB keeps the descriptor of a connection, for TCP and TLS alike. */
+/* Where the ORB stores the descriptor of a connection, for TCP and TLS. */
 struct Holder : omni::SocketHolder {
     static int descriptor(omni::giopConnection *connection)
     {
@@ -78,10 +77,10 @@ struct Holder : omni::SocketHolder {
 };
 } // namespace
 
-/* For ever: a process may exit while its thread runs. */
+/* Never freed, because the process may exit while its thread runs. */
 static State &state = *new State;
 
-/* The host's part of "giop:tcp:host:port". Who comes by a Unix socket could have come by a port. */
+/* Returns the host in "giop:tcp:host:port". A Unix socket counts as the port that it belongs to. */
 static std::string host_of(const omni::giopStrand &strand)
 {
     const char *address = strand.connection->peeraddress(), *colon = strrchr(address, ':');
@@ -104,8 +103,8 @@ static bool may_log()
     return log_quota_take(&state.lines, clock_now_ns(&clock_system));
 }
 
-/* The kernel gives up a connection whose peer does not take what is sent: with that, small replies need no
- * deadline of their own, which would cost three system calls each. */
+/* The kernel drops a connection whose peer does not read. So small replies need no separate deadline,
+ * which would cost three system calls each. */
 static void limit_sending(int fd)
 {
     const unsigned int patience_ms = (unsigned)state.limits.stalled_ms;
@@ -125,14 +124,14 @@ static void keep_asking(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &fifth_s, sizeof fifth_s);
 }
 
-/* ---- who does least ---- */
+/* ---- the least active connection ---- */
 
 static bool counts(const omni::giopStrand &strand)
 {
     return strand.state() != omni::giopStrand::DYING && strand.connection && !(strand.flags & CLOSED);
 }
 
-/* What its thread is at. (Written without a lock, by that thread: a guess.) */
+/* Activity of its thread. (Written without a lock by that thread, so it is only approximate.) */
 enum phase { LISTENING, READING, SERVING, ANSWERING };
 
 static phase phase_of(const omni::giopStrand &strand)
@@ -157,7 +156,7 @@ static phase phase_of(const omni::giopStrand &strand)
     return found;
 }
 
-/* How long nothing has moved; -1 while it is being served. */
+/* Returns how long nothing has moved; -1 while a request is being served. */
 static int64_t silence_ms(const omni::giopStrand &strand)
 {
     struct tcp_info info = {};
@@ -172,8 +171,8 @@ static int64_t silence_ms(const omni::giopStrand &strand)
     return ms < STUCK_MS ? -1 : ms;
 }
 
-/* Whether it deserves its place more than another one does. Those that have not spoken come first, in the
- * order of their arrival: who sends a byte now and then is not silent and yet says nothing. */
+/* Compares how well connections deserve their place. Those without any request are worst, in the order of
+ * their arrival, because a peer that only sends a byte now and then is never silent and yet useless. */
 struct Worth {
     omni::giopStrand *strand = nullptr;
     bool spoke = true;
@@ -187,7 +186,7 @@ struct Worth {
     }
 };
 
-/* The connections that came before `newcomer`: of several at once the last ones give way. */
+/* Visits the connections accepted before `newcomer`: of several new ones the last gives way. */
 template <typename Visit>
 static void for_earlier(const omni::giopStrand &newcomer, Visit visit)
 {
@@ -216,8 +215,8 @@ static Worth least_of(const omni::giopStrand &newcomer, const std::string &host)
 
 /* ---- closing ---- */
 
-/* Says so in the protocol's words where its thread cannot be writing: who asks next then dials again without
- * any doubt about what has been executed. (Not with TLS: only that thread can encrypt.) */
+/* Sends GIOP's CloseConnection if its thread cannot be writing: the peer then reconnects without doubt
+ * about what was executed. (Not with TLS, because only that thread can encrypt.) */
 static void close_strand(omni::giopStrand &strand)
 {
     const int fd = Holder::descriptor(strand.connection);
@@ -240,7 +239,7 @@ static void tell_closed(const Worth &worth, unsigned n, const char *whose)
                 worth.spoke ? "" : " and has sent no request yet");
 }
 
-/* Makes room at the cost of that host. */
+/* Closes a connection of that host to make room. */
 static bool make_room(const omni::giopStrand &newcomer, const std::string &host, unsigned n,
                       const char *whose)
 {
@@ -252,7 +251,7 @@ static bool make_room(const omni::giopStrand &newcomer, const std::string &host,
     return true;
 }
 
-/* ---- what the ORB asks ---- */
+/* ---- called by the ORB ---- */
 
 static bool refuse(omni::omniInterceptors::serverAcceptConnection_T::info_T &info, unsigned n,
                    const char *whose)
@@ -346,7 +345,7 @@ static void watch_first_messages()
     }
 }
 
-/* With the ORB's lock. The thread exists where connections come in, so not in a client. */
+/* Call it with the ORB's lock. The thread exists only if connections are accepted, so not in a client. */
 static void watch_newcomer(omni::giopStrand &strand)
 {
     state.newcomers[&strand] = clock_now_ns(&clock_system);
@@ -357,11 +356,11 @@ static void watch_newcomer(omni::giopStrand &strand)
     state.wake.notify_one();
 }
 
-/* ---- life ---- */
+/* ---- start and end ---- */
 
 unsigned limits_places(unsigned connections)
 {
-    const rlim_t most_reserve = 200; /* for all that is no connection coming in */
+    const rlim_t most_reserve = 200; /* descriptors for everything except incoming connections */
     const rlim_t wanted = connections + most_reserve;
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
@@ -412,7 +411,7 @@ static bool tcp_state(int fd, struct tcp_info &info)
     return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0;
 }
 
-/* Whether the machine at the other end is cut off, of which the connection itself knows nothing yet. */
+/* Whether the machine at the other end is disconnected, before the connection itself has noticed. */
 static bool is_cut_off(int fd)
 {
     struct tcp_info info;

@@ -19,7 +19,7 @@ static std::string folder_of(uid_t user)
     return user == 0 ? "/run/espalier" : "/tmp/espalier-" + std::to_string(user);
 }
 
-/* Nobody but that user can put anything there. */
+/* Whether only that user can create files there. */
 static bool is_kept_by(const std::string &folder, uid_t user)
 {
     struct stat is;
@@ -40,7 +40,7 @@ static std::string path_in(const std::string &folder, const std::string &address
     return path.size() < sizeof(sockaddr_un::sun_path) ? path : "";
 }
 
-/* This user's, made if it is not there; "": somebody else can put something into it. */
+/* Returns this user's folder, creating it if needed; "": another user can create files in it. */
 static std::string own_folder()
 {
     const uid_t user = geteuid();
@@ -72,7 +72,8 @@ LocalTurn::~LocalTurn()
         close(lock);
 }
 
-/* A socket of this user that refuses: whoever listened there has ended. One that does not answer is there. */
+/* Whether the socket is this user's and refuses connections, because its process has ended. A socket that
+ * does not answer is in use. */
 static bool is_stale(const std::string &path)
 {
     struct stat is;

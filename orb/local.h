@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Unix sockets beside loopback ports: what both sides of a connection on one host do with fewer instructions.
- */
+ * Unix sockets beside loopback ports: they need fewer instructions for connections on one host. */
 #ifndef ORB_LOCAL_H
 #define ORB_LOCAL_H
 
 #include <string>
 
-/* An endpoint on a loopback address of a platform without TLS listens on a Unix socket too, at a path that
- * both sides derive from the address. The sockets of a user's daemons are in a folder of that user alone, and
- * those of root's in one of root's; a client looks in its own user's and in root's, so nobody else can take
- * an address's place. Where there is none, or nobody listens there any more, TCP is what remains.
+/* In a platform without TLS, an endpoint on a loopback address also listens on a Unix socket, at a path
+ * that both sides derive from the address. The sockets of a user's daemons are in a folder of that user,
+ * those of root's in one of root's. A client looks in its own user's and in root's, so no other user can
+ * impersonate an address. Without a socket there, or without a listener, TCP is used.
  *
- * Network namespaces have loopback addresses of their own but share files: the path names the namespace. */
+ * Network namespaces have their own loopback addresses but share files, so the path contains the
+ * namespace. */
 
-/* While one is there, no other daemon of this user begins to listen on a Unix socket, so that none is taken
- * for dead between its bind() and its listen(). A daemon that was stopped in its turn is not waited for. */
+/* While it exists, no other daemon of this user starts to listen on a Unix socket, so that no socket is
+ * taken for stale between its bind() and its listen(). If a daemon is stopped while it has the turn,
+ * others do not wait for it. */
 class LocalTurn
 {
   public:
@@ -24,19 +25,20 @@ class LocalTurn
     LocalTurn(const LocalTurn &) = delete;
     LocalTurn &operator=(const LocalTurn &) = delete;
 
-    /* Removes the sockets of this user's daemons that were killed: those that nobody listens at. Nothing
+    /* Removes the sockets of this user's daemons that were killed: those without a listener. Does nothing
      * without the turn. */
     void remove_stale() const;
 
   private:
-    int lock = -1; /* -1: did not get it */
+    int lock = -1; /* -1: the turn was not obtained */
 };
 
-/* Where an endpoint at "127.0.0.1:4711" is to listen besides; makes the folder. "": not on this address, or
- * not possible. */
+/* Returns the path of the Unix socket for an endpoint at "127.0.0.1:4711"; creates the folder. "": not for
+ * this address, or not possible. */
 std::string local_listening_path(const std::string &address);
 
-/* Where the endpoint at that address may be asked; "": there is no such socket, or somebody else's. */
+/* Returns the path of the Unix socket for requests to that address; "": there is none, or it is another
+ * user's. */
 std::string local_asking_path(const std::string &address);
 
 #endif

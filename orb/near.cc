@@ -36,7 +36,7 @@ static bool is_same_user(int descriptor, pid_t &process)
     socklen_t length = sizeof peer;
     if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || length != sizeof peer)
         return false;
-    process = peer.pid; /* 0: it is in another name space of processes */
+    process = peer.pid; /* 0: it is in another PID namespace */
     return peer.pid > 0 && peer.uid == geteuid();
 }
 
@@ -60,7 +60,7 @@ NearProcess::~NearProcess()
         close(handle);
 }
 
-/* Moves all of it, to there or from there; false: not possible, or in part. */
+/* Copies all of it, to or from the process; false: not possible, or only in part. */
 static bool reach(pid_t process, char *at, uint64_t place, size_t bytes, bool fills)
 {
     while (bytes > 0) {
@@ -75,12 +75,12 @@ static bool reach(pid_t process, char *at, uint64_t place, size_t bytes, bool fi
     return true;
 }
 
-/* Addresses alias when they agree modulo this. */
+/* Addresses alias when they are equal modulo this. */
 static const size_t ALIAS = 4096, VECTOR = 32, PIECE = 64 * 1024;
 
-/* Whether each store would seem to touch what is read next, for which processors wait: the kernel copies at
- * 4.7 GB/s then, else at 12.8 (two threads, AMD Zen 3). Results meet that: large arrays of malloc() lie 16
- * bytes behind the beginning of a page, segments with it. */
+/* Whether each store would seem to overlap the next loads, for which processors wait: the kernel then
+ * copies at about a third of its speed. Results often do: large arrays from malloc() start 16 bytes after
+ * the beginning of a page, segments with the page. */
 static bool trails(uint64_t to, uint64_t from)
 {
     const uint64_t behind = (to - from) % ALIAS;
@@ -97,7 +97,7 @@ bool NearProcess::fill(const void *from, uint64_t place, size_t bytes) const
     const char *at = static_cast<const char *>(from);
     if (bytes < PIECE || !trails(place, reinterpret_cast<uintptr_t>(at)))
         return reach(process, const_cast<char *>(at), place, bytes, true);
-    /* By way of a place that is far from aliasing either: 9 GB/s. */
+    /* Copies in two steps through a buffer that aliases neither. */
     char room[PIECE + ALIAS];
     char *between = room + (place + ALIAS / 2 - reinterpret_cast<uintptr_t>(room)) % ALIAS;
     while (bytes > 0) {
@@ -112,7 +112,7 @@ bool NearProcess::fill(const void *from, uint64_t place, size_t bytes) const
     return true;
 }
 
-/* Only files in memory: of others reading may fail, or wait for somebody. */
+/* Only memory files, because reading others may fail or block. */
 static bool is_firm(int file, uint64_t bytes)
 {
     const int wanted = F_SEAL_SHRINK | F_SEAL_GROW, seals = fcntl(file, F_GET_SEALS);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory between two processes of one user on one host: one of them reaches into the other's, or takes over a
- * memory file of it, and nothing passes through a socket.
+ * Memory access between two processes of one user on one host: one of them reads or writes the other's
+ * memory, or takes over a memory file of it, and nothing passes through a socket.
  *
- * Who is at the other end of a Unix socket the kernel tells (SO_PEERCRED), and its number is believed only
- * when the memory of that process holds the proof that came with the message: numbers are given anew, and
- * after a fork() two processes hold the same socket. Whoever is of the same user may do all of this anyway
- * (ptrace); others never get so far. Where the kernel does not permit it, nothing is lost but speed.
- */
+ * The kernel says which process is at the other end of a Unix socket (SO_PEERCRED). Its number is trusted
+ * only when the memory of that process contains the proof that came with the message, because numbers are
+ * reused, and after a fork() two processes have the same socket. A process of the same user may do all of
+ * this anyway (ptrace); a process of another user cannot. If the kernel does not permit it, only speed is
+ * lost. */
 #ifndef ORB_NEAR_H
 #define ORB_NEAR_H
 
@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What this process's messages show, and where it lies. */
+/* The proof in this process's messages, and its address. */
 struct NearProof {
     uint64_t place, high, low;
 };
@@ -27,7 +27,7 @@ bool near_proof(NearProof &proof);
 class NearProcess
 {
   public:
-    /* `descriptor` of a connected socket. Whether it is one that may be reached is told by reachable(). */
+    /* `descriptor` of a connected socket. reachable() says whether its process can be accessed. */
     NearProcess(int descriptor, const NearProof &shown);
     ~NearProcess();
     NearProcess(const NearProcess &) = delete;
@@ -37,16 +37,16 @@ class NearProcess
     {
         return process > 0;
     }
-    /* Copies all of it between its memory and ours; false when that was not possible, or in part. */
+    /* Copy all of it between its memory and ours; false when that was not possible, or only in part. */
     bool take(void *to, uint64_t place, size_t bytes) const;
     bool fill(const void *from, uint64_t place, size_t bytes) const;
-    /* A descriptor of its own, close-on-exec, of the file that is `descriptor` there; -1. Reading it can
-     * never fail: it is a memory file of at least so many bytes that nobody can make smaller. */
+    /* Returns a separate descriptor, close-on-exec, of the file that is `descriptor` there; -1: none.
+     * Reading it can never fail: it is a memory file of at least that many bytes that cannot shrink. */
     int borrow(uint32_t descriptor, uint64_t bytes) const;
 
   private:
     pid_t process = 0;
-    int handle = -1; /* pidfd: it is still the same one */
+    int handle = -1; /* pidfd: shows that it is still the same process */
 };
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening and closing; the table of operations.
- */
+ * Opens and closes the transport; has the table of operations. */
 #include "orb/orb.h"
 #include "orb/reach.h"
 #include "orb/contract.h"
@@ -28,9 +27,10 @@
 #include <unistd.h>
 
 static std::atomic<bool> open_now{false};
-static pid_t opened_by;               /* the process that opened the transport that is open */
-static std::string standing_security; /* of the ORB that this library has started and not destroyed */
-static bool standing_is_ours;         /* there is such an ORB */
+static pid_t opened_by; /* the process that opened the open transport */
+static std::string
+    standing_security;        /* security of the ORB that this library has started and not destroyed */
+static bool standing_is_ours; /* there is such an ORB */
 static std::atomic<bool> lets_go_at_fork{false};
 
 std::shared_ptr<Endpoint> OrbTransport::find(unsigned port)
@@ -47,8 +47,8 @@ static bool listens_on_loopback(const char *listen)
     return address_is_loopback(listen);
 }
 
-/* How others should dial it: as it is published, or where it listens; a wildcard is replaced by the host's
- * name. */
+/* Returns the address for other nodes: the published one, or where it listens, with a wildcard replaced by
+ * the host's name. */
 static std::string public_address(const char *listen, const char *publish, unsigned port)
 {
     if (publish && strcmp(strrchr(publish, ':'), ":0") != 0)
@@ -105,7 +105,7 @@ static enum esp_status orb_serve(struct transport *transport, const struct endpo
             return status;
         endpoint->address = public_address(options->listen, options->publish, endpoint->port);
         self.endpoints[endpoint->port] = endpoint;
-        *result = &endpoint->handle; /* before the first request can come in */
+        *result = &endpoint->handle; /* before the first request can arrive */
         lock.unlock();
         entry_start(*endpoint);
         return ESP_OK;
@@ -173,12 +173,13 @@ static void orb_set_help(struct call *base, bool (*help)(void *arg, int64_t unti
     call->changed.notify_one();
 }
 
-/* ---- an ORB that others use, too ---- */
+/* ---- a shared ORB ---- */
 
-/* omniORB has one ORB in a process. It may belong to the program, which has started it before or has asked
- * for it since, or be what a forked child has of its parent's. */
+/* omniORB has one ORB per process. The program may have started it before, or asked for it since, or this
+ * may be a forked child with its parent's. */
 
-/* The ORB counts its references and tells nobody: this is how C++ lets one look. */
+/* Returns the ORB's reference count, which has no public accessor: explicit instantiation gives access to
+ * it. */
 static int references_of(const omniOrbORB &orb);
 template <int omniOrbORB::*Count>
 struct Counted {
@@ -202,8 +203,9 @@ static std::string security_of(const struct orb_options *options)
                : "";
 }
 
-/* In a forked child: connections stay the parent's. The child lets go of their sockets, so that the other
- * ends see when the parent closes them. With the ORB's lock of connections. False: no descriptor is left. */
+/* In a forked child: connections remain the parent's. The child closes their sockets, so that the other
+ * ends notice when the parent closes them. With the ORB's lock of connections. False: no descriptor is
+ * left. */
 static bool let_go_of_sockets()
 {
     const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -213,14 +215,14 @@ static bool let_go_of_sockets()
         omni::giopStrand *const strand = static_cast<omni::giopStrand *>(p);
         if (!strand->connection)
             continue;
-        strand->state(omni::giopStrand::DYING); /* no call takes the connection any more */
+        strand->state(omni::giopStrand::DYING); /* no call uses the connection any more */
         dup3(nowhere, connection_descriptor(strand->connection), O_CLOEXEC);
     }
     close(nowhere);
     return true;
 }
 
-/* False also where another thread was inside the ORB at the fork. */
+/* Returns false also when another thread was inside the ORB at the fork. */
 static bool let_go_of_connections()
 {
     omni_tracedmutex *const locks[] = {omni::internalLock, omni::objref_rc_lock, omni::omniTransportLock};
@@ -235,9 +237,9 @@ static bool let_go_of_connections()
     return let_go_of_sockets();
 }
 
-/* A program that forks and does not execute another one would keep its parent's connections open: servers
- * would compute for a client that has ended. The ORB's list of connections is whole in the child because the
- * thread that forks holds its lock. */
+/* A program that forks without executing another one would keep its parent's connections open: servers
+ * would continue to compute for a client that has ended. The ORB's list of connections is consistent in
+ * the child because the forking thread holds its lock. */
 static omni_tracedmutex *held_for_fork;
 
 static void before_fork()
@@ -261,8 +263,8 @@ static void after_fork_in_child()
     held_for_fork->unlock();
 }
 
-/* Of clients only: a daemon's children execute other programs. An ORB of the program's own may have
- * connections that the program wants in its child. */
+/* Only for clients: a daemon's children execute other programs. If the ORB is the program's own, the child
+ * may need its connections. */
 static void let_go_at_fork(bool is_ours)
 {
     static std::once_flag once;
@@ -270,8 +272,8 @@ static void let_go_at_fork(bool is_ours)
     std::call_once(once, [] { pthread_atfork(before_fork, after_fork, after_fork_in_child); });
 }
 
-/* Takes the ORB that there is. The program's own settings stay, except that messages and connections of this
- * library must have room. */
+/* Uses the existing ORB. The program's settings stay, except that messages and connections of this library
+ * must have room. */
 static enum esp_status adopt(OrbTransport &self, const struct orb_options *options, struct esp_error *error)
 {
     const std::string has = standing_is_ours ? standing_security : "";
@@ -297,7 +299,8 @@ static enum esp_status adopt(OrbTransport &self, const struct orb_options *optio
 static void orb_destroy(struct transport *transport)
 {
     OrbTransport *self = static_cast<OrbTransport *>(transport);
-    SigpipeGuard guard(self->peers && self->peers->guard_sigpipe); /* it says goodbye on every connection */
+    SigpipeGuard guard(self->peers &&
+                       self->peers->guard_sigpipe); /* it writes a CloseConnection on every connection */
     self->senders.stop();
     self->watchdog.stop();
     presence_stop();
@@ -343,7 +346,7 @@ static std::vector<std::string> orb_arguments(const struct orb_options *options,
 {
     return {
         "espalier",
-        /* A daemon looks through it for what the ORB tells nowhere else; a guest keeps it silent. */
+        /* A daemon reads the trace for errors reported nowhere else; a client library keeps it silent. */
         "-ORBtraceLevel",
         options->client_only ? "0" : "10",
         "-ORBtraceTime",
@@ -352,7 +355,7 @@ static std::vector<std::string> orb_arguments(const struct orb_options *options,
         std::to_string(message_bytes + 65536),
         "-ORBmaxGIOPConnectionPerServer",
         std::to_string(CONNECTIONS_PER_SERVER),
-        /* One request at a time on a connection: posts on it are handled in order. */
+        /* One request at a time on a connection, so that posts on it are handled in order. */
         "-ORBmaxServerThreadPerConnection",
         "1",
         "-ORBthreadPerConnectionPolicy",
@@ -374,8 +377,8 @@ static std::vector<std::string> orb_arguments(const struct orb_options *options,
     };
 }
 
-/* Names of the ORB's settings, as ORBInitRef, have small letters, and other names that begin with ORB seldom
- * do. */
+/* Names of the ORB's settings, like ORBInitRef, contain lower-case letters, which other names beginning
+ * with ORB rarely do. */
 bool orb_reads_variable(const char *entry)
 {
     if (!strncmp(entry, "OMNIORB_CONFIG=", 15))
@@ -400,7 +403,8 @@ void orb_ignore_environment(void)
         unsetenv(name.c_str());
 }
 
-/* Where the ORB of a client has settings from: the program may want them, as there is one ORB for both. */
+/* Returns where the ORB of a client has settings from: the program may need them, because both share one
+ * ORB. */
 static std::string foreign_settings()
 {
     static const char file[] = "/etc/omniORB.cfg";
@@ -420,8 +424,8 @@ static void init(OrbTransport &self, const struct orb_options *options, std::vec
     std::vector<char *> argv;
     for (std::string &argument : arguments)
         argv.push_back(&argument[0]);
-    /* A daemon's settings are in its own file, not in the machine's. The ORB keeps the pointer to this name,
-     * and reads the name again when a later ORB of the process begins. */
+    /* A daemon's settings come from its own file, not from the machine's. The ORB keeps the pointer to
+     * this name, and reads it again when a later ORB of the process starts. */
     static char option[] = "-ORBconfigFile", no_file[] = "/dev/null";
     if (!options->client_only)
         argv.insert(argv.end(), {option, no_file});
@@ -450,7 +454,7 @@ static void start(OrbTransport &self, const struct orb_options *options)
         std::make_unique<Peers>(self.orb, &self.watchdog, connect_ns, self.tls, self.local, true, guard);
     peers_start();
     if (options->client_only)
-        return; /* what follows is asked of all servers in the process, which are the program's */
+        return; /* the rest would apply to all servers in the process, which are the program's */
     struct limits limits;
     limits.connections = options->connections ? options->connections : 1000;
     limits.connections = limits_places(limits.connections);

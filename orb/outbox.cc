@@ -6,21 +6,21 @@
 
 #include <chrono>
 
-/* Most bytes that wait for one address; beyond it, all of them are dropped. */
+/* Most bytes waiting for one address; beyond, all of them are dropped. */
 static const size_t MOST_QUEUED = 2 * (size_t)MESSAGE_BYTES;
-/* A post above this is the pool's: it may fill the socket's buffer and block. */
+/* Longer posts are sent by the pool, because they may fill the socket's buffer and block. */
 static const size_t MOST_INLINE = 64 * 1024;
-/* A thread that posted sends so many posts of others in a row before the pool goes on. */
+/* A thread that posted sends at most this many posts of other threads before the pool continues. */
 static const int MOST_IN_A_ROW = 4;
 static const int64_t SEND_NS = 2 * NS_PER_S;
 static const int64_t SEND_INLINE_NS = NS_PER_S / 2;
 static const int64_t CONFIRM_NS = NS_PER_S / 10;
-/* A confirmation waits behind what its receiver works on. */
+/* A confirmation waits while its receiver is working. */
 static const int64_t CONFIRM_PATIENCE_NS = 5 * NS_PER_S;
-/* Both sides' idle scans leave a connection alone for longer than this. */
+/* The idle scans of both sides keep a connection for longer than this. */
 static const int64_t WARM_NS = 45 * NS_PER_S;
 
-/* A post that waits. */
+/* A waiting post. */
 struct Waiting {
     struct batch batch;
 
@@ -35,7 +35,7 @@ struct Waiting {
     Waiting &operator=(const Waiting &) = delete;
 };
 
-/* What goes to one address. */
+/* The queue for one address. */
 struct Target {
     explicit Target(const char *at) : address(at)
     {
@@ -44,11 +44,11 @@ struct Target {
     const std::string address;
     bool dirty = false; /* under the endpoint's lock */
 
-    std::mutex mutex; /* guards what follows; taken inside the endpoint's lock */
+    std::mutex mutex; /* guards the following members; locked inside the endpoint's lock */
     std::deque<std::unique_ptr<Waiting>> queue;
     size_t bytes = 0; /* queued */
     bool overflow = false;
-    bool sending = false; /* a thread, or a task of the pool, minds the queue */
+    bool sending = false; /* a thread, or a task of the pool, is sending the queue */
     std::condition_variable idle;
     int64_t last_sent_ns = INT64_MIN; /* INT64_MIN: not known to work */
     bool confirm_planned = false;
@@ -84,7 +84,7 @@ class Posting : public Invocation
 
 /* ---- filling, under the endpoint's lock ---- */
 
-/* Addresses come and go with the nodes behind them; those with nothing to do can be had again. */
+/* Removes idle addresses: nodes come and go, and an address can be added again. */
 void Outbox::purge()
 {
     for (auto it = targets.begin(); it != targets.end();) {
@@ -205,7 +205,7 @@ void Outbox::sent(const std::shared_ptr<Target> &target, bool confirmed)
         confirm_later(target);
 }
 
-/* All that waits goes with what failed: it would come without what was before it. */
+/* Drops everything that waits: without the failed post, later ones would arrive out of order. */
 void Outbox::failed(const std::shared_ptr<Target> &target, const struct esp_error &why)
 {
     {
@@ -220,7 +220,7 @@ void Outbox::failed(const std::shared_ptr<Target> &target, const struct esp_erro
     endpoint.undelivered(target->address, why);
 }
 
-/* Minds a queue that has been marked as `sending` until it is empty. */
+/* Sends a queue that has been marked as `sending` until it is empty. */
 void Outbox::send_queue(const std::shared_ptr<Target> &target, bool inline_sender)
 {
     for (int n = 0;; n++) {
@@ -241,7 +241,7 @@ void Outbox::send_queue(const std::shared_ptr<Target> &target, bool inline_sende
         target->queue.pop_front();
         target->bytes -= next->batch.memory.size;
         lock.unlock();
-        oneway = oneway && small; /* large ones get the longer patience, too */
+        oneway = oneway && small; /* large posts get the longer patience, too */
         struct esp_error why;
         if (transmit(*target, next->batch, oneway, &why) != ESP_OK) {
             failed(target, why);
@@ -290,7 +290,7 @@ void Outbox::confirm_later(const std::shared_ptr<Target> &target)
                                              [home, target] { home->outbox.confirm(target); });
     } catch (...) {
         std::lock_guard<std::mutex> lock(target->mutex);
-        target->confirm_planned = false; /* the next post plans one */
+        target->confirm_planned = false; /* the next post plans another */
     }
 }
 
@@ -302,7 +302,7 @@ void Outbox::confirm(const std::shared_ptr<Target> &target)
         target->confirm_planned = false;
         if (!target->unconfirmed)
             return;
-        if (target->sending) { /* busy: ask again when it has become quiet */
+        if (target->sending) { /* busy: confirm later, when it is quiet */
             target->confirm_planned = true;
             lock.unlock();
             confirm_later(target);

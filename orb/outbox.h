@@ -2,15 +2,14 @@
  *
  * One-way messages on their way out of an endpoint.
  *
- * What is posted to an address while something is being sent there goes together in one `post` afterwards.
- * At most one thread sends to an address at a time, so messages arrive in order. The thread that posted sends
- * by itself when the connection is known to work; connecting, and everything large, is left to the pool.
+ * Messages posted to an address while a post to it is being sent are combined into one later `post`. At
+ * most one thread sends to an address at a time, so messages arrive in order. The thread that posted sends
+ * by itself when the connection is known to work; connecting, and large posts, are left to the pool.
  *
- * A one-way invocation tells nothing when the other side has died: what is written to a broken connection is
- * lost without a word. Therefore the first post to an address, and an empty one a moment after each burst,
- * are sent as invocations with a reply: what was lost is known within CONFIRM_NS and the time of a round
- * trip.
- */
+ * A one-way invocation does not report that the other side has died: data written to a broken connection
+ * are lost without an error. Therefore the first post to an address, and an empty one shortly after each
+ * burst, are sent as invocations with a reply, so that a loss is known within CONFIRM_NS and the time of a
+ * round trip. */
 #ifndef ORB_OUTBOX_H
 #define ORB_OUTBOX_H
 
@@ -34,20 +33,19 @@ class Outbox
     {
     }
 
-    /* With the endpoint's lock held. */
+    /* Call it with the endpoint's lock held. */
     enum esp_status post(const char *address, uint64_t to_incarnation, const struct message *message,
                          struct esp_error *error);
-    /* With the endpoint's lock held: whether it is doubtful that those who are posted to from now on are
-     * still there. Then posts have a reply. */
+    /* With the endpoint's lock held: while on, receivers of posts may be gone, so posts have a reply. */
     void doubt(bool on)
     {
         doubtful = on;
     }
-    /* With the endpoint's lock held: who was posted to since the last time. */
+    /* With the endpoint's lock held: returns the targets with posts since the last call. */
     std::vector<std::shared_ptr<Target>> take_dirty();
-    /* Without it. */
+    /* Without the lock. */
     void send(const std::vector<std::shared_ptr<Target>> &targets);
-    /* Waits until all is sent, at most until then. Without the lock. */
+    /* Waits until everything is sent, at most until that time. Without the lock. */
     void drain(int64_t until_ns);
 
   private:

@@ -21,10 +21,10 @@
 #include <sys/socket.h>
 #include <time.h>
 
-/* References cost a few hundred bytes: a process that has spoken to more addresses than this forgets them. */
+/* A reference takes a few hundred bytes: a process that has used more addresses than this forgets them. */
 static const size_t MOST_PEERS = 16384;
 
-/* An address of a host that failed is tried behind the others for so long. */
+/* How long an address of a host that failed is tried after the others. */
 static const int64_t FAILED_NS = 60 * NS_PER_S;
 
 bool address_is_loopback(const char *address)
@@ -33,12 +33,13 @@ bool address_is_loopback(const char *address)
            !strncmp(address, "[::1]:", 6);
 }
 
-/* The kernel gives a connection up when nothing that was sent on it has been acknowledged for so long, as on
- * a path that swallows large packets. It is longer than the time for which a machine may be cut off and come
- * back without its calls noticing (half a minute). */
+/* The kernel drops a connection when nothing sent on it has been acknowledged for this time, as on a path
+ * that loses large packets. It is longer than the time for which a machine may be disconnected without its
+ * calls noticing (half a minute). */
 static const unsigned UNACKNOWLEDGED_MS = 60000;
 
-/* The ORB keeps connections per list of addresses: naming the addresses twice makes another list of it. */
+/* The ORB shares connections between equal lists of addresses: listing the addresses twice makes a
+ * different list. */
 Peer::Peer(CORBA::ORB_ptr orb, const std::string &at, const std::vector<std::string> &places, bool tls,
            bool local, bool own_connection)
     : address(at), place(places.front()), alternatives((unsigned)places.size())
@@ -145,7 +146,7 @@ class Turn
     Peer &peer;
 };
 
-/* That of this thread, while the ORB may open a connection for it. */
+/* The invocation of this thread, while the ORB may open a connection for it. */
 thread_local Invocation *connecting;
 
 class Connecting
@@ -175,7 +176,7 @@ Invocation::~Invocation()
         watchdog->remove(watch);
 }
 
-/* By the ORB's own time-out: before a connection stands the watchdog has nothing to shut down. */
+/* Uses the ORB's own time-out, because the watchdog cannot shut down a connection that is not open yet. */
 void Invocation::limit(omni::giopStream &giop, int64_t most_ns)
 {
     const int64_t left =
@@ -206,8 +207,8 @@ void Invocation::connected(omni::giopStream &giop)
     watched = true;
 }
 
-/* The ORB knows time-outs per object, thread or process; this is the place where one invocation's own can be
- * set. (The process's one for connecting would become that of the whole invocation, where it is longer.) */
+/* The ORB has time-outs per object, thread or process; here one invocation's own can be set. (The
+ * process's time-out for connecting would become that of the whole invocation, if it is longer.) */
 void Invocation::initialiseCall(cdrStream &stream)
 {
     omni::giopStream *giop = omni::giopStream::downcast(&stream);
@@ -215,7 +216,7 @@ void Invocation::initialiseCall(cdrStream &stream)
     if (watched)
         watchdog->remove(watch);
     watched = false;
-    /* The ORB takes a connection that the watchdog has shut down for a broken one, and would begin anew. */
+    /* The ORB takes a connection shut down by the watchdog for a broken one, and would try again. */
     if (watch.fired)
         throw CORBA::TIMEOUT(0, CORBA::COMPLETED_MAYBE);
     if (!giop)
@@ -224,7 +225,7 @@ void Invocation::initialiseCall(cdrStream &stream)
         connected(*giop);
         return;
     }
-    /* Each address of the host has its share of the time. */
+    /* Each address of the host gets a part of the time. */
     const int64_t left = deadline_ns - clock_now_ns(&clock_system);
     const unsigned untried = attempts <= alternatives ? alternatives - attempts + 1 : 1;
     limit(*giop, std::min(connect_ns, left / untried));
@@ -249,7 +250,7 @@ void peers_stop()
     omniORB::getInterceptors()->clientOpenConnection.remove(open_connection);
 }
 
-/* In a catch block. Who is not there, or too slow, is not asked. */
+/* Called in a catch block. Not used if the peer is absent or too slow. */
 static void ask_why(const Peers &peers, const Peer &peer)
 {
     try {
@@ -257,7 +258,7 @@ static void ask_why(const Peers &peers, const Peer &peer)
     } catch (const CORBA::COMM_FAILURE &) {
         refusal_ask(peers, peer);
     } catch (const CORBA::TRANSIENT &) {
-        if (peers.tls) /* then the ORB tells a broken connection from none at all no more */
+        if (peers.tls) /* with it, the ORB no longer distinguishes a broken connection from none */
             refusal_ask(peers, peer);
     } catch (...) {
     }
@@ -287,6 +288,6 @@ void Invocation::perform(const Peers &peers, Peer &peer)
     }
     if (!is_oneway() && !peer.answered.load(std::memory_order_relaxed))
         peer.answered = true;
-    /* The ORB begins anew on another connection when it finds one broken. */
+    /* The ORB tries another connection when it finds one broken. */
     guard.broken = attempts > 1;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One thread sleeps until one of the connections is closed. The thread of the ORB that serves the connection
- * hears of it at the same time and would close its descriptor, and with that take the news away: so each
- * connection that is watched is held until it has been told. What the ORB has done with without shutting it
- * down is found by a look at all of them, now and then.
- */
+ * One thread sleeps until a watched connection is closed. The ORB's thread for the connection notices that
+ * at the same time and would close its descriptor, and thereby lose the event, so each watched connection
+ * is held until the event is reported. A connection that the ORB has dropped without shutting it down is
+ * found by occasionally checking all of them. */
 #include "orb/presence.h"
 #include "orb/call.h"
 
@@ -13,7 +12,7 @@ extern "C" {
 #include "util/log.h"
 }
 
-/* The ORB's own headers lean on each other in this order. */
+/* The ORB's own headers depend on each other in this order. */
 #include <omniORB4/internal/giopStrand.h>
 #include <omniORB4/internal/giopStream.h>
 
@@ -24,29 +23,29 @@ extern "C" {
 #include <unistd.h>
 #include <unordered_set>
 
-/* Of one connection, the newest ones. */
+/* Most sessions of one connection, the newest ones. */
 static const size_t MOST_SESSIONS = 8;
 static const int LOOK_MS = 1000;
-/* So many more connections, and the next look comes at once: a stranger can leave some behind. */
+/* After this many new connections, the next check comes at once, because a client can abandon connections. */
 static const size_t LOOK_AFTER = 32;
 
 namespace
 {
 struct Company {
-    omni::giopStrand *strand = nullptr; /* the connection's; there as long as that is held */
-    std::weak_ptr<Endpoint> endpoint;   /* the port that it came to */
+    omni::giopStrand *strand = nullptr; /* of the connection; valid as long as that is held */
+    std::weak_ptr<Endpoint> endpoint;   /* the endpoint of its port */
     std::vector<session_id> movers;
     bool has_asker = false;
     session_id asker = {}; /* the client, with sequence 0 */
-    std::string speaker;   /* "": nobody has posted */
+    std::string speaker;   /* name of the posting node; "": none has posted */
     uint64_t incarnation = 0;
 };
 
 using Connections = std::unordered_map<omni::giopConnection *, Company>;
 
-/* The ORB's lock on connections comes before `mutex`. */
+/* The ORB's lock on connections is taken before `mutex`. */
 struct State {
-    std::mutex mutex; /* guards all of it */
+    std::mutex mutex; /* guards everything */
     Connections connections;
     size_t look_at = LOOK_AFTER; /* connections */
     std::thread thread;
@@ -55,13 +54,13 @@ struct State {
 };
 } // namespace
 
-/* For ever: a process may exit while its thread runs. */
+/* Never freed, because the process may exit while its thread runs. */
 static State &state = *new State;
 
-/* ---- telling ---- */
+/* ---- reporting ---- */
 
-/* Its node may ask whether the speaker is still there: to be told at once, and not by a connection to it that
- * is broken too, and takes what is written to it. */
+/* The node may send the peer a message to check whether it is alive. That must fail at once, and not use a
+ * connection that is also broken but accepts data. */
 static void tell_node(Endpoint &endpoint, const Company &gone)
 {
     const struct envelope from = {gone.speaker.c_str(), gone.incarnation, 0, "", ""};
@@ -94,7 +93,7 @@ static void tell(const Company &gone)
 
 /* ---- watching ---- */
 
-/* With both locks. The strand goes with whoever lets go of its connection last. */
+/* Call it with both locks. The strand is freed with the last reference to its connection. */
 static void let_go(Connections::iterator at, std::vector<Company> &gone)
 {
     omni::giopConnection *const connection = at->first;
@@ -103,13 +102,14 @@ static void let_go(Connections::iterator at, std::vector<Company> &gone)
     at->second.has_asker = at->second.has_asker && connection_left_by_peer(connection);
     gone.push_back(std::move(at->second));
     state.connections.erase(at);
-    if (strand->deletePending()) /* the ORB has let go of it */
+    if (strand->deletePending()) /* the ORB has dropped it */
         strand->deleteStrandAndConnection();
     else
         connection->decrRefCount();
 }
 
-/* With both locks: those that the ORB serves no more, and those whose machine is cut off. */
+/* With both locks: finds connections that the ORB no longer serves, and those whose machine is
+ * disconnected. */
 static void look(std::vector<Company> &gone)
 {
     std::unordered_set<const omni::giopConnection *> served;
@@ -172,7 +172,7 @@ static void ring()
         log_error("the bell of presence: %s", strerror(errno));
 }
 
-/* With the mutex. Without it heartbeats and leases tell, later. */
+/* With the mutex. If the thread cannot start, heartbeats and leases detect losses later. */
 static bool begin()
 {
     if (state.stop || state.failed || state.thread.joinable())
@@ -187,7 +187,7 @@ static bool begin()
     return !state.failed;
 }
 
-/* With the ORB's lock. NULL: the ORB serves it no more. */
+/* With the ORB's lock. NULL: the ORB no longer serves it. */
 static omni::giopStrand *strand_of(const omni::giopConnection *connection)
 {
     for (omni::StrandList *p = omni::giopStrand::passive.next; p != &omni::giopStrand::passive; p = p->next) {
@@ -210,14 +210,14 @@ static bool hold(Endpoint &endpoint, omni::giopConnection *connection, std::vect
         return false;
     connection->incrRefCount();
     if (state.connections.empty())
-        ring(); /* there is something to look at, now and then */
+        ring(); /* starts the occasional checks */
     Company &company = state.connections[connection];
     company.strand = strand;
     company.endpoint = endpoint.weak_from_this();
     return true;
 }
 
-/* Changes what is known of who is there. */
+/* Changes what is recorded about a connection. */
 template <typename Change>
 static void note(Endpoint &endpoint, omni::giopConnection *connection, Change change)
 {

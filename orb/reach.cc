@@ -11,10 +11,10 @@ extern "C" {
 #include <string.h>
 #include <unistd.h>
 
-/* A host whose name takes longer to look up is not this one. */
+/* If looking up a host's name takes longer, the host is not this one. */
 static const int64_t NAME_MS = 1000;
 
-/* ---- the asker ---- */
+/* ---- the client ---- */
 
 static std::shared_ptr<Peer> near_peer(OrbTransport *self, const char *address, int64_t timeout_ms,
                                        NearProof &proof)
@@ -27,7 +27,7 @@ static std::shared_ptr<Peer> near_peer(OrbTransport *self, const char *address, 
         std::shared_ptr<Peer> peer = self->peers->find(address, deadline_ns, &unread);
         return peer && peer->near && near_proof(proof) ? peer : nullptr;
     } catch (...) {
-        return nullptr; /* whoever asks the ordinary way hears why */
+        return nullptr; /* the ordinary call reports the error */
     }
 }
 
@@ -42,7 +42,7 @@ enum esp_status reach_tell_memory(const void *data, uint64_t bytes, uint64_t goo
         write ? "written" : "read", (unsigned long long)bytes, data, (unsigned long long)good);
 }
 
-/* Whether it came about. A node of an earlier version knows no such operation. */
+/* Asks the node to move the bytes; whether it did. A node may not have this operation. */
 static bool ask(OrbTransport *self, const char *address, struct reach_request reach, int64_t timeout_ms,
                 uint64_t *moved, enum esp_status *status, struct esp_error *error)
 {
@@ -60,8 +60,8 @@ static bool ask(OrbTransport *self, const char *address, struct reach_request re
     const bool unknown = *status == ESP_PROTOCOL, refused = *status == ESP_OK &&
                                                             reply.outcome.status == ESP_OK &&
                                                             (reply.chunk_reply.flags & CHUNK_NOT_REACHED);
-    /* One value may not be lent where others may. */
-    /* Nor memory that is not there, where other memory is. */
+    /* One value may be refused for lending while others are not. */
+    /* Unmapped memory may be refused while other memory is not. */
     if (unknown || (refused && reach.way != REACH_LEND &&
                     pages_reachable(reinterpret_cast<void *>(reach.place), reach.chunk.length,
                                     reach.way == REACH_FILL) == reach.chunk.length))
@@ -87,7 +87,7 @@ bool reach_put(OrbTransport *self, const char *address, const struct chunk &chun
 {
     uint64_t moved;
     if (chunk.flags & CHUNK_HAS_CRC)
-        return false; /* the caller wants it looked at */
+        return false; /* the caller must check it */
     return ask(self, address, piece(chunk, REACH_TAKE, reinterpret_cast<uintptr_t>(data)), timeout_ms, &moved,
                status, error);
 }
@@ -148,7 +148,8 @@ void ReachUpcall::move(const NearProcess &asker)
         return;
     const uint64_t bytes = area.length;
     bool moved = false;
-    /* Who has given this up (it took too long) has closed the connection, and uses that memory otherwise. */
+    /* A client that gave this up (it took too long) has closed the connection, and may be reusing that
+     * memory. */
     if (write) {
         moved = asker.take(area.data, reach.place, bytes) && !connection_is_gone(handle.connection());
         if (moved)

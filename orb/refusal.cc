@@ -18,7 +18,7 @@ extern "C" {
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What is used of OpenSSL, found by name: a process without TLS does not load it. */
+/* The functions used from OpenSSL, looked up by name, so that a process without TLS does not load it. */
 #define FUNCTIONS(of)                                                                                        \
     of(SSL_new) of(SSL_free) of(SSL_set_fd) of(SSL_connect) of(SSL_read) of(SSL_get_SSL_CTX)                 \
         of(SSL_get_error) of(SSL_get_fd) of(SSL_is_server) of(SSL_get_verify_result)                         \
@@ -33,26 +33,26 @@ struct Functions {
     FUNCTIONS(DECLARE)
 };
 
-/* What the last handshake of a thread came to. */
+/* Outcome of a thread's last handshake. */
 struct Refusal {
-    char peer[80]; /* asked for at the beginning: who hangs up has no address any more */
+    char peer[80]; /* read at the beginning, because a closed connection has no address */
     char text[300];
-    bool shaken; /* the handshake was completed, as this side sees it */
-    bool sure;   /* by what the protocol says, and not only a lost connection */
+    bool shaken; /* the handshake is complete from this side's view */
+    bool sure;   /* the protocol says so; not only a lost connection */
 };
 
 struct State {
     Functions ssl;
     std::atomic<SSL_CTX *> context{nullptr}; /* the ORB's */
     std::atomic<bool> logs{false};
-    std::mutex mutex; /* guards what follows */
+    std::mutex mutex; /* guards the following members */
     struct log_quota lines;
     struct told told;
 };
 
 } // namespace
 
-/* For ever: the ORB's threads may outlive its end by a moment. */
+/* Never freed, because the ORB's threads may outlive it briefly. */
 static State &state = *new State();
 static thread_local Refusal last;
 
@@ -62,7 +62,7 @@ static void tell(const char *peer, bool incoming, const char *why)
 {
     if (!state.logs)
         return;
-    /* Who comes in has another port each time. */
+    /* An incoming connection has another port each time. */
     const char *port = strrchr(peer, ':');
     const std::string key = std::string(peer, incoming && port ? (size_t)(port - peer) : strlen(peer)) + why;
     const int64_t now_ns = clock_now_ns(&clock_system);
@@ -85,7 +85,7 @@ void refusal_log(const char *address, const char *why)
     tell(address, false, why);
 }
 
-/* Of "giop:tcp:host:port" as of "host:port". Who comes by a Unix socket has no address. */
+/* Accepts "giop:tcp:host:port" and "host:port". A Unix socket has no address. */
 void refusal_log_incoming(const char *address, const char *why)
 {
     if (!strncmp(address, "giop:unix:", 10))
@@ -95,7 +95,7 @@ void refusal_log_incoming(const char *address, const char *why)
     tell(address, true, why);
 }
 
-/* "host:port" of the other side. */
+/* Gets "host:port" of the other side. */
 static void note_peer(int fd)
 {
     struct sockaddr_storage at = {};
@@ -111,7 +111,8 @@ static void note_peer(int fd)
 
 /* ---- handshakes ---- */
 
-/* The other side has hung up with these words: what they say of this side's certificate. */
+/* The other side has closed the connection with this alert, which says what is wrong with this side's
+ * certificate. */
 static void hear_alert(const SSL *ssl, int alert)
 {
     switch (alert & 0xff) {
@@ -146,7 +147,7 @@ static const char *verify_text(const SSL *ssl)
     return verified == X509_V_OK ? nullptr : state.ssl.X509_verify_cert_error_string(verified);
 }
 
-/* As who was asked sees it. */
+/* From the view of the accepting side. */
 static void describe_incoming(const SSL *ssl, int reason)
 {
     const char *verify = verify_text(ssl);
@@ -165,7 +166,7 @@ static void describe_incoming(const SSL *ssl, int reason)
                  state.ssl.ERR_reason_error_string(state.ssl.ERR_peek_last_error()));
 }
 
-/* As who asks sees it. */
+/* From the view of the connecting side. */
 static void describe_outgoing(const SSL *ssl, int reason)
 {
     const char *verify = verify_text(ssl);
@@ -178,7 +179,7 @@ static void describe_outgoing(const SSL *ssl, int reason)
                  "it does not speak TLS: is the address right? A platform without certificates is asked "
                  "without tls_ca, tls_certificate and tls_key");
     } else if (reason == 0 || reason == SSL_R_UNEXPECTED_EOF_WHILE_READING) {
-        last.sure = false; /* it may be on its way down or up */
+        last.sure = false; /* it may be stopping or starting */
         snprintf(last.text, sizeof last.text,
                  "it hung up in the middle of the TLS handshake: perhaps it has no certificates "
                  "(then it is asked without tls_ca, tls_certificate and tls_key), or limits connections");
@@ -188,15 +189,15 @@ static void describe_outgoing(const SSL *ssl, int reason)
     }
 }
 
-/* SSL_get_error() reads only; its prototype forgot to say so. */
+/* SSL_get_error() only reads; its prototype lacks const. */
 static void end_of_handshake(const SSL *ssl, int result)
 {
     const int kind = state.ssl.SSL_get_error(const_cast<SSL *>(ssl), result);
     if (kind != SSL_ERROR_SSL && kind != SSL_ERROR_SYSCALL)
-        return; /* not ended: the ORB's sockets do not block meanwhile */
+        return; /* not finished: the ORB's sockets are non-blocking meanwhile */
     const int reason = ERR_GET_REASON(state.ssl.ERR_peek_last_error());
     if (reason >= SSL_AD_REASON_OFFSET)
-        return; /* hear_alert() has told it */
+        return; /* hear_alert() has recorded the reason */
     const bool server = state.ssl.SSL_is_server(ssl);
     last.sure = false;
     if (server)
@@ -222,7 +223,7 @@ static void on_tls(const SSL *ssl, int where, int result)
 
 /* ---- ports without TLS ---- */
 
-/* The ORB says this in its trace only. */
+/* The ORB reports this only in its trace. */
 static void on_trace(const char *line)
 {
     static const char sign[] = "Input message is not a GIOP message: ";
@@ -237,7 +238,7 @@ static void on_trace(const char *line)
         "file), or is a stranger");
 }
 
-/* ---- asking again ---- */
+/* ---- finding the reason ---- */
 
 static int dial(const std::string &address)
 {
@@ -262,7 +263,7 @@ static int dial(const std::string &address)
     return s;
 }
 
-/* Sends what a side with TLS answers with an alert, and one without by hanging up. */
+/* Sends bytes that a side with TLS answers with an alert, and one without TLS by closing the connection. */
 static void ask_plain(int s, const char *address)
 {
     const unsigned char hello[] = {22, 3, 1, 0, 4, 1, 0, 0, 0};
@@ -278,8 +279,8 @@ static void ask_plain(int s, const char *address)
     tell(address, false, last.text);
 }
 
-/* Since TLS 1.3 a client is through before the other side has looked at its certificate; the alert is lost
- * when the request meets a closed connection. Here nothing is sent, and the alert waited for. */
+/* Since TLS 1.3 a client's handshake ends before the other side has checked its certificate, and the alert
+ * is lost when the request meets a closed connection. So this sends nothing, and waits for the alert. */
 static void ask_tls(int s)
 {
     SSL *ssl = state.ssl.SSL_new(state.context);
@@ -303,7 +304,7 @@ void refusal_ask(const Peers &peers, const Peer &peer)
     close(s);
 }
 
-/* ---- what is asked of this file ---- */
+/* ---- public functions ---- */
 
 void refusals_start(bool logs, bool tls)
 {
@@ -333,7 +334,7 @@ void refusals_start(bool logs, bool tls)
 void refusals_stop()
 {
     if (state.logs)
-        omniORB::traceLevel = 0; /* what it may say yet is for nobody */
+        omniORB::traceLevel = 0; /* later lines of the trace are not needed */
     state.logs = false;
     state.context = nullptr;
 }

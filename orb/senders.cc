@@ -12,7 +12,8 @@ Senders::~Senders()
     stop();
 }
 
-/* With the mutex held. Without a new thread the old ones do it; the very first must be had. */
+/* Call it with the mutex held. If no new thread can start, the present ones do the work; the very first
+ * must start. */
 void Senders::need_thread()
 {
     if (idle >= ready.size() + (later.empty() ? 0 : 1) || threads.size() == MOST)
@@ -81,7 +82,7 @@ void Senders::run()
     std::function<void()> task;
     while (take(lock, task)) {
         if (!later.empty())
-            changed.notify_one(); /* another one minds the clock meanwhile */
+            changed.notify_one(); /* another one waits for the clock meanwhile */
         lock.unlock();
         task();
         task = nullptr;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A small pool of threads for sending that may take long (connecting to a host that is down), and for what
- * is to be done a little later. Threads are made when they are needed.
- */
+ * A small pool of threads for sending that may take long (connecting to a host that is down), and for
+ * delayed tasks. Threads are started on demand. */
 #ifndef ORB_SENDERS_H
 #define ORB_SENDERS_H
 
@@ -22,9 +21,9 @@ class Senders
 
     /* Runs the task on one of the threads, as soon as one is free. Throws when it cannot be queued. */
     void submit(std::function<void()> task);
-    /* The same, not before `time_ns` (CLOCK_MONOTONIC). */
+    /* Like submit(), not before `time_ns` (CLOCK_MONOTONIC). */
     void submit_at(int64_t time_ns, std::function<void()> task);
-    /* Drops what has not begun and waits for the rest. */
+    /* Drops tasks that have not begun and waits for the others. */
     void stop();
 
   private:

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A guest's writes to connections that may be broken.
- */
+ * Protects the program from SIGPIPE when the library writes to a broken connection. */
 #ifndef ORB_SIGPIPE_H
 #define ORB_SIGPIPE_H
 
@@ -10,8 +9,8 @@
 #include <signal.h>
 #include <time.h>
 
-/* Where the program has not ignored SIGPIPE, a write to a broken connection would kill it. The signal goes
- * to the writing thread: it is blocked there while this lives, and one that came is taken. */
+/* If the program has not ignored SIGPIPE, a write to a broken connection would kill it. The signal goes to
+ * the writing thread: it is blocked there while this object exists, and a pending one is removed. */
 class SigpipeGuard
 {
   public:
@@ -24,7 +23,7 @@ class SigpipeGuard
         pthread_sigmask(SIG_BLOCK, &sigpipe, &before);
         if (!sigismember(&before, SIGPIPE))
             return;
-        /* The program blocks it by itself: one that is pending already is the program's. */
+        /* The program blocks the signal itself: one that is already pending is the program's. */
         sigset_t pending;
         sigpending(&pending);
         active = !sigismember(&pending, SIGPIPE);

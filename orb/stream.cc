@@ -50,7 +50,7 @@ static bool stream_holds(struct wire *wire, size_t bytes)
     }
 }
 
-/* The ORB always sends in this machine's order. */
+/* The ORB always sends in this machine's byte order. */
 static bool stream_out(struct wire *wire, void *data, size_t size, size_t count)
 {
     StreamWire *self = reinterpret_cast<StreamWire *>(wire);
@@ -86,8 +86,8 @@ void StreamWire::check(struct esp_error *wrong)
     throw CORBA::MARSHAL(MINOR_MESSAGE, CORBA::COMPLETED_NO);
 }
 
-/* Bodies begin at a multiple of 8 in GIOP 1.2. The length of a message that comes in fragments is not known:
- * the stream then says the most that it may be. */
+/* Bodies begin at a multiple of 8 in GIOP 1.2. The length of a message in fragments is not known: the
+ * stream then returns an upper bound. */
 bool SmallBody::take(cdrStream &stream)
 {
     omni::giopStream *giop = omni::giopStream::downcast(&stream);
@@ -102,7 +102,7 @@ bool SmallBody::take(cdrStream &stream)
     return true;
 }
 
-/* Positions count from behind the 12 bytes of the GIOP header, alignment from its beginning. */
+/* Positions count from the end of the 12 bytes of the GIOP header, alignment from its beginning. */
 bool stream_put_body(cdrStream &stream, const struct memory_wire &body)
 {
     if ((stream.currentOutputPtr() + 12) % 8 != 0)

@@ -9,8 +9,8 @@
 #include <exception>
 #include <functional>
 
-/* Over a stream of a request or a reply, in the byte order that the stream has. Exceptions must not cross
- * the codec, which is C: they are kept here and thrown again by check(). */
+/* Over a stream of a request or a reply, in the stream's byte order. Exceptions must not pass through the
+ * codec, which is C: they are stored here and thrown again by check(). */
 struct StreamWire {
     struct wire wire; /* first */
     cdrStream &stream;
@@ -18,19 +18,19 @@ struct StreamWire {
 
     StreamWire(cdrStream &over, enum wire_direction direction, struct arena *arena);
     StreamWire(const StreamWire &) = delete;
-    /* Throws what the stream threw, as when the connection is lost in the middle of the message; for what the
-     * codec found wrong it throws MARSHAL and leaves the text in *wrong (may be null). */
+    /* Throws the stream's exception, for example when the connection is lost in the middle of the message.
+     * For an error of the codec it throws MARSHAL and stores the text in *wrong (may be null). */
     void check(struct esp_error *wrong = nullptr);
 };
 
-/* What is left of a small message, taken off the stream in one piece: to decode it from memory costs a third
- * of asking the stream for every value. */
+/* The rest of a small message, read from the stream in one piece: decoding it from memory costs a third of
+ * reading every value from the stream. */
 class SmallBody
 {
   public:
-    /* False when the message is not small, not whole yet, or in the other byte order: nothing is taken. */
+    /* False when the message is not small, not complete yet, or in the other byte order: nothing is read. */
     bool take(cdrStream &stream);
-    /* Decodes with `walk`, which is called with the wire. Throws MARSHAL for what the codec finds wrong. */
+    /* Decodes with `walk`, which is called with the wire. Throws MARSHAL for an error of the codec. */
     template <typename Walk>
     void decode(struct arena *arena, struct esp_error *wrong, Walk walk)
     {
@@ -48,8 +48,8 @@ class SmallBody
     alignas(8) CORBA::Octet data[2048];
 };
 
-/* Decodes the rest of the message with `walk`, in the cheapest way there is. `wrong` (may be null): what the
- * codec did not like. */
+/* Decodes the rest of the message with `walk`, in the cheapest way possible. `wrong` (may be null): the
+ * codec's error. */
 template <typename Walk>
 void stream_decode(cdrStream &stream, struct arena *arena, struct esp_error *wrong, Walk walk)
 {
@@ -63,13 +63,13 @@ void stream_decode(cdrStream &stream, struct arena *arena, struct esp_error *wro
     wire.check(wrong);
 }
 
-/* Puts a body that was encoded in memory: as it is where the stream stands at a multiple of 8 (GIOP 1.2
- * always does), otherwise false and nothing is put. */
+/* Writes a body encoded in memory: unchanged if the stream is at a multiple of 8 (always in GIOP 1.2);
+ * otherwise false and nothing is written. */
 bool stream_put_body(cdrStream &stream, const struct memory_wire &body);
 
-/* Takes so many bytes off the stream straight to where they belong. Returns their CRC32C when it is wanted,
- * else 0: made piece by piece, while each is still in the processor's cache. `came` (may be null) is called
- * behind each piece; the first ones are short then, so that slow links have it called in time, too. */
+/* Reads that many bytes from the stream directly to their destination. Returns their CRC32C if wanted,
+ * else 0: computed piece by piece, while each is still in the processor's cache. `came` (may be null) is
+ * called after each piece; the first pieces are short, so that it is called in time on slow links, too. */
 uint32_t stream_get_bytes(cdrStream &stream, void *data, size_t bytes, bool crc,
                           const std::function<void()> &came = nullptr);
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The bytes of chunks, from the connection to where they belong.
+ * Moves the bytes of chunks from the connection to their destination.
  *
- * The ORB's own way to read an array begins each piece of it in a buffer of 8 kB, asks with poll() before
- * each read, and comes back only when all of the piece is there. Here a stream's buffer is emptied first, and
- * the rest is read straight from the connection; what one read has brought is summed while it is in the
- * processor's cache.
- */
+ * The ORB's own way to read an array starts each piece in a buffer of 8 kB, calls poll() before each read,
+ * and returns only when the whole piece has arrived. This code empties the stream's buffer first, and
+ * reads the rest directly from the connection; the bytes of one read are added to the checksum while they
+ * are in the processor's cache. */
 #include "orb/stream.h"
 
 extern "C" {
@@ -14,7 +13,7 @@ extern "C" {
 #include "util/crc32c.h"
 }
 
-/* The ORB's own headers lean on each other in this order. */
+/* The ORB's own headers depend on each other in this order. */
 #include <omniORB4/internal/giopStrand.h>
 #include <omniORB4/internal/giopStream.h>
 
@@ -29,11 +28,11 @@ extern "C" {
 namespace
 {
 
-/* What a stream keeps to itself, and has to be told when bytes are taken from its connection. The language
- * lets explicit instantiations name it. */
+/* Private members of a stream that must be updated when bytes are read from its connection. Explicit
+ * instantiations may name them. */
 template <CORBA::ULong omni::giopStream::*FragmentToCome, omni::giopStream_Buffer *omni::giopStream::*Queued>
 struct Inside {
-    /* Bytes of the current fragment of the message that are still in the connection. */
+    /* Returns the bytes of the message's current fragment that are still in the connection. */
     friend CORBA::ULong &fragment_to_come(omni::giopStream &stream)
     {
         return stream.*FragmentToCome;
@@ -49,7 +48,7 @@ bool has_queued(const omni::giopStream &stream);
 template struct Inside<&omni::giopStream::pd_inputFragmentToCome, &omni::giopStream::pd_input>;
 
 struct Buffer : cdrStream {
-    /* Bytes that have been read from the connection, and not yet taken. */
+    /* Returns the bytes that have been read from the connection and not yet consumed. */
     static size_t left(const cdrStream &stream)
     {
         return (size_t)(static_cast<char *>(stream.*(&Buffer::pd_inb_end)) -
@@ -57,7 +56,7 @@ struct Buffer : cdrStream {
     }
 };
 
-/* Has the stream go on to its next buffer. */
+/* Makes the stream go on to its next buffer. */
 const size_t FEW = 8;
 
 class Source
@@ -71,7 +70,7 @@ class Source
             tcp = dynamic_cast<omni::tcpConnection *>(giop->strand().connection);
     }
 
-    /* Takes between one and `most` bytes, which the message must have. Throws what the stream throws. */
+    /* Reads between one and `most` bytes, which the message must have. Throws the stream's exceptions. */
     size_t take(CORBA::Octet *to, size_t most)
     {
         if (!giop) {
@@ -88,7 +87,7 @@ class Source
     }
 
   private:
-    /* 0: it failed, and the stream will meet that, too, and throw. */
+    /* Returns 0 on failure; the stream will fail too, and throw. */
     size_t receive(CORBA::Octet *to, size_t most)
     {
         const bool would_poll = giop->getDeadline();
@@ -102,14 +101,14 @@ class Source
     }
 
     cdrStream &stream;
-    omni::giopStream *giop;             /* null: the stream's own way for all of it */
+    omni::giopStream *giop;             /* null: use the stream's own way for everything */
     omni::tcpConnection *tcp = nullptr; /* null: with TLS, or a Unix socket */
 };
 
 } // namespace
 
 static const size_t PIECE = 128 * 1024, FIRST_PIECE = 16 * 1024;
-/* Pieces that take longer are not made longer. */
+/* If a piece takes longer than this, pieces are not made longer. */
 static const int64_t PIECE_NS = 100 * NS_PER_MS;
 
 uint32_t stream_get_bytes(cdrStream &stream, void *data, size_t bytes, bool crc,

@@ -1,8 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-//
-// Holds idl/espalier.idl and core/message/message.c together: what the codec encodes, the stubs of the IDL
-// must read to the last byte and write again byte by byte, and a typed client and a typed server must get
-// along with the house's own transport.
+// SPDX-License-Identifier: Apache-2.0  Checks idl/espalier.idl against core/message/message.c: the IDL's
+// stubs must read the codec's encoding to the last byte and write it again byte by byte, and a typed client
+// and a typed server must work with our own transport.
 #include "espalier.hh"
 
 extern "C" {
@@ -177,7 +175,7 @@ static CORBA::Object_ptr entry(const std::string &address, const char *contract 
     return orb->string_to_object(("corbaloc::" + address + "/espalier-" + contract).c_str());
 }
 
-// Who speaks another contract is told which one is spoken here, by the exception's minor code.
+// A client of another contract learns the contract spoken here from the exception's minor code.
 static bool hears_of_contract_1(const std::string &address, const char *contract)
 {
     CORBA::Object_var object = entry(address, contract);
@@ -407,7 +405,7 @@ static std::string start_typed_server(pid_t *pid)
         exit(99);
     *pid = fork();
     if (*pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL); // not to outlive a test that is killed
+        prctl(PR_SET_PDEATHSIG, SIGKILL); // must not outlive a test that is killed
         close(ready[0]);
         try {
             run_typed_server(address, ready[1]);
@@ -427,7 +425,7 @@ static void note_undelivered(void *self, const char *, const struct esp_error *w
     *static_cast<struct esp_error *>(self) = *why;
 }
 
-// One that is stopped takes connections and says nothing.
+// A stopped process accepts connections and does not answer.
 static void a_post_that_is_not_answered(struct transport *transport, const std::string &address, pid_t pid)
 {
     static struct endpoint_ops ops = {};
@@ -521,7 +519,7 @@ static void typed_server(struct transport *transport, const std::string &address
               moved == data.size() && back == data,
           "chunks go to a typed server and come back");
 
-    // A second transport's endpoint is not needed to post: any will do.
+    // Posting needs an endpoint; this one need not serve.
     static const struct endpoint_ops silent = {};
     struct endpoint *endpoint;
     struct endpoint_options options = {};

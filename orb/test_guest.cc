@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The client library in a program that has an ORB of its own: the program's ORB goes on when the
- * library ends, whichever of the two began first.
- */
+ * Tests the client library in a program with its own ORB: the program's ORB continues when the library
+ * ends, whichever of the two started first. */
 #include "grpc.h"
 
 #include <omniORB4/CORBA.h>
@@ -37,7 +36,7 @@ static bool use_library(const char *config)
     grpc_function_handle_t handle;
     if (grpc_initialize(const_cast<char *>(config)) != GRPC_NO_ERROR)
         return false;
-    /* Nobody listens there: the library has asked all the same. */
+    /* No node listens there, but the library has sent the request. */
     grpc_function_handle_default(&handle, const_cast<char *>("dgesv"));
     return grpc_finalize() == GRPC_NO_ERROR;
 }

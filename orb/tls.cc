@@ -19,7 +19,7 @@ static const char *const LIBRARY = "libomnisslTP4.so.2";
 
 static bool loaded;
 
-/* The ORB wants certificate and key in one file. This one exists in memory only. */
+/* The ORB needs certificate and key in one file. This one exists in memory only. */
 static int both = -1;
 
 static enum esp_status append_file(int to, const char *path, const char *what, struct esp_error *error)
@@ -49,8 +49,8 @@ void tls_prepared()
     both = -1;
 }
 
-/* The parameters of the ORB's TLS transport outlive the ORB, which would lose its copies with the next ones.
- */
+/* The parameters of the ORB's TLS transport outlive the ORB, which would leak its copies when they are set
+ * again. */
 static void forget_parameters()
 {
     static const char *const names[] = {"_ZN10sslContext26certificate_authority_fileE",
@@ -67,7 +67,7 @@ static void forget_parameters()
 enum esp_status tls_prepare(const struct orb_options *options, std::vector<std::string> &orb_arguments,
                             struct esp_error *error)
 {
-    /* The ORB would only say that it does not start. */
+    /* The ORB would only report that it does not start. */
     enum esp_status status =
         certificates_check(options->tls_ca, options->tls_certificate, options->tls_key, error);
     if (status != ESP_OK)
@@ -91,7 +91,7 @@ enum esp_status tls_prepare(const struct orb_options *options, std::vector<std::
     const char *const more[] = {
         "-ORBsslCAFile",           options->tls_ca,
         "-ORBsslKeyFile",          path.c_str(),
-        "-ORBsslKeyPassword",      "", /* without one, the ORB does not look at the key at all */
+        "-ORBsslKeyPassword",      "", /* without one, the ORB does not read the key at all */
         "-ORBsslVerifyMode",       "peer,fail",
         "-ORBsslAcceptTimeOut",    "10000",
         "-ORBclientTransportRule", "* ssl",
@@ -101,7 +101,7 @@ enum esp_status tls_prepare(const struct orb_options *options, std::vector<std::
     return ESP_OK;
 }
 
-/* Its TLS transport keeps out of the way when no authority is named, and an empty name is one. */
+/* The TLS transport of omniORB stays inactive if no authority is named; an empty name counts as a name. */
 void tls_leave(std::vector<std::string> &orb_arguments)
 {
     if (!loaded)

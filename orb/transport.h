@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The structs behind core/transport.h's handles, and who owns what.
+ * The structs behind core/transport.h's handles, and their owners.
  *
  *   OrbTransport   the ORB; one per process at a time
- *     Peers        references to others, for asking and posting
- *     Senders      threads that send what may take long
+ *     Peers        references to other nodes, for calls and posts
+ *     Senders      threads for sending that may take long
  *     Endpoint     one per served address: the node's operations under one mutex
- *       Outbox     what the node posted, per address
- *       OrbCall    requests that wait for their answer, each with the thread that brought it
- */
+ *       Outbox     posted messages, per address
+ *       OrbCall    requests that wait for their answer, each with the thread that received it */
 #ifndef ORB_TRANSPORT_H
 #define ORB_TRANSPORT_H
 
@@ -28,7 +27,7 @@ class giopConnection;
 
 struct Endpoint;
 
-/* A request in the hands of the node. It lives on the stack of the thread that brought it. */
+/* A request that the node has. It lies on the stack of the thread that received it. */
 struct OrbCall : ::call {
     OrbCall();
     ~OrbCall();
@@ -36,7 +35,7 @@ struct OrbCall : ::call {
     struct message request;
     struct envelope envelope;
 
-    std::mutex mutex; /* guards what follows; taken inside the endpoint's */
+    std::mutex mutex; /* guards the following members; locked inside the endpoint's */
     std::condition_variable changed;
     std::atomic<bool> answered{false};
     struct message *reply = nullptr;
@@ -50,10 +49,10 @@ struct OrbTransport : ::transport {
     CORBA::ORB_var orb;
     size_t message_bytes = 0;
     bool tls = false, local = false, insecure = false, client_only = false;
-    int references = 0; /* to the ORB when this transport had started it; 0: the ORB is others' */
+    int references = 0; /* to the ORB when this transport started it; 0: the ORB is the program's */
     Watchdog watchdog;
     std::unique_ptr<Peers> peers; /* for asking */
-    std::unique_ptr<Peers> posts; /* on connections of their own, so that nothing overtakes a post */
+    std::unique_ptr<Peers> posts; /* on their own connections, so that no call overtakes a post */
     Senders senders;
 
     std::mutex mutex;
@@ -68,7 +67,7 @@ struct Endpoint : std::enable_shared_from_this<Endpoint> {
     Endpoint(OrbTransport &transport, const struct endpoint_options &options, const struct endpoint_ops &ops,
              void *self);
 
-    /* The C handle: a pointer to a standard struct that leads back here. */
+    /* The C handle: a pointer to a standard-layout struct that leads back here. */
     struct Handle : ::endpoint {
         Endpoint *home;
     } handle;
@@ -87,17 +86,17 @@ struct Endpoint : std::enable_shared_from_this<Endpoint> {
     bool closing = false;
     std::set<OrbCall *> calls;
     Outbox outbox;
-    unsigned dispatches = 0; /* who has come in */
+    unsigned dispatches = 0; /* number of come_in() without go_out() */
     std::condition_variable idle;
 
-    /* Without the lock: until go_out() it does not close. False: it closes already. */
+    /* Without the lock: the endpoint does not close until go_out(). False: it is closing already. */
     bool come_in();
     void go_out();
-    /* With the lock held: asks when the next tick is due. After every operation. */
+    /* With the lock held, after every operation: asks when the next tick is due. */
     void after_operation();
-    /* Without the lock: sends what was posted. */
+    /* Without the lock: sends posted messages. */
     void flush();
-    /* Without the lock: tells the node. */
+    /* Without the lock: reports to the node. */
     void undelivered(const std::string &address, const struct esp_error &why);
 
     void start_timer();
@@ -109,8 +108,8 @@ struct Endpoint : std::enable_shared_from_this<Endpoint> {
 
     std::thread timer;
     std::condition_variable timer_changed;
-    int64_t next_due = CLOCK_NEVER;  /* as the node last said */
-    int64_t timer_wakes = INT64_MIN; /* when the timer's thread looks by itself; INT64_MIN: it is awake */
+    int64_t next_due = CLOCK_NEVER;  /* the node's last answer */
+    int64_t timer_wakes = INT64_MIN; /* when the timer's thread wakes up; INT64_MIN: it is awake */
 };
 
 static inline Endpoint &endpoint_of(struct endpoint *endpoint)

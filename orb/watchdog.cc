@@ -22,14 +22,14 @@ extern "C" {
 #include <signal.h>
 #include <sys/socket.h>
 
-static const int LOOKS = 4; /* at what moves, within the time in which it is to */
+static const int LOOKS = 4; /* checks of the progress within the allowed silence */
 
 Watchdog::~Watchdog()
 {
     stop();
 }
 
-/* A guest's thread takes no signals of the program. With the mutex held. */
+/* A client library's thread takes no signals of the program. With the mutex held. */
 void Watchdog::start()
 {
     sigset_t all, before;
@@ -44,7 +44,7 @@ void Watchdog::start()
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-/* Bytes that the other end's kernel has acknowledged; 0: this is no TCP, or the kernel does not say. */
+/* Returns the bytes acknowledged by the other end's kernel; 0: not TCP, or not known. */
 static uint64_t acknowledged(omni::giopConnection *connection)
 {
     struct tcp_info info = {};
@@ -54,7 +54,8 @@ static uint64_t acknowledged(omni::giopConnection *connection)
     return info.tcpi_bytes_acked;
 }
 
-/* When it has to be looked at, if nothing moves until then: often enough to see soon when it stops. */
+/* Returns when to check it next, if nothing moves until then: often enough to notice soon that it has
+ * stopped. */
 static int64_t next_look_ns(const Watch &watch, int64_t now_ns)
 {
     if (watch.silence_ns <= 0)
@@ -102,8 +103,8 @@ void Watchdog::remove(Watch &watch)
     watch.previous = watch.next = nullptr;
 }
 
-/* The ORB may have ended the connection already, and its memory may be another's: only one that is still
- * listed is touched. */
+/* The ORB may have ended the connection already, and its memory may be reused: only one that is still
+ * listed is accessed. */
 template <typename Act>
 static void with_connection(const Watch &watch, Act act)
 {
@@ -120,7 +121,7 @@ static void shut_down(const Watch &watch)
     with_connection(watch, [](omni::giopConnection *connection) { connection->Shutdown(); });
 }
 
-/* False: it has time, until due_ns. */
+/* False: there is time until due_ns. */
 bool Watchdog::is_due(Watch &watch, int64_t now_ns)
 {
     if (watch.due_ns > now_ns)
@@ -136,7 +137,7 @@ bool Watchdog::is_due(Watch &watch, int64_t now_ns)
     return watch.due_ns <= now_ns;
 }
 
-/* Shuts down what is due; returns when to look again. With the mutex held, so that no invocation ends
+/* Shuts down what is due; returns when to check again. With the mutex held, so that no invocation ends
  * meanwhile and leaves its connection to another. */
 int64_t Watchdog::bark(int64_t now_ns)
 {
@@ -152,7 +153,7 @@ int64_t Watchdog::bark(int64_t now_ns)
     return next_ns;
 }
 
-/* Also of those that connect: they are not watched, but the connection is listed as soon as it stands. */
+/* Shuts down connections being opened, too: they are not watched, but are listed once they are open. */
 static void shut_down_busy()
 {
     omni_tracedmutex_lock lock(*omni::omniTransportLock);
@@ -179,7 +180,7 @@ void Watchdog::cut()
     shut_down_busy();
 }
 
-/* Calls that end in time do not wake it: at most it looks once more in vain. */
+/* Calls that end in time do not wake it: at most it checks once more than needed. */
 void Watchdog::run()
 {
     std::unique_lock<std::mutex> lock(mutex);

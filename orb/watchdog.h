@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Deadlines of invocations on connections that stand. The ORB's own make each of its sends and receives wait
- * in a poll() first and take its sockets into and out of non-blocking mode, which costs a small call a third
- * of its time. Here the call blocks, and one thread shuts down the connection of a call whose time is over.
- */
+ * Deadlines of invocations on open connections. The ORB's own deadlines add a poll() to each send and
+ * receive and switch its sockets to non-blocking mode and back, a third of the time of a small call. Here
+ * the call blocks, and one thread shuts down the connection of a call whose time is over. */
 #ifndef ORB_WATCHDOG_H
 #define ORB_WATCHDOG_H
 
@@ -22,13 +21,13 @@ class giopConnection;
 struct Watch {
     omni::giopStrand *strand = nullptr;
     omni::giopConnection *connection = nullptr;
-    int64_t deadline_ns = 0; /* of all of it */
-    int64_t silence_ns = 0;  /* that nothing may move on its connection for; 0: that does not matter */
+    int64_t deadline_ns = 0; /* of the whole invocation */
+    int64_t silence_ns = 0;  /* longest time without progress on its connection; 0: no limit */
     bool fired = false;      /* read it after remove() */
 
-    /* The watchdog's own. */
-    int64_t due_ns = 0, alive_ns = 0; /* when to look next; when something moved last */
-    uint64_t taken = 0;               /* bytes that the other side has acknowledged */
+    /* Internal to the watchdog. */
+    int64_t due_ns = 0, alive_ns = 0; /* when to check next; when something moved last */
+    uint64_t taken = 0;               /* bytes acknowledged by the other side */
     Watch *previous = nullptr, *next = nullptr;
 };
 
@@ -41,17 +40,17 @@ class Watchdog
     Watchdog(const Watchdog &) = delete;
     Watchdog &operator=(const Watchdog &) = delete;
 
-    /* From now on the connection is shut down at the deadline, or after silence: when the other side has
-     * acknowledged nothing more for so long (TCP alone tells), and note_life() was not called. The thread
-     * starts with the first; throws std::system_error when it cannot. */
+    /* Starts watching: the connection is shut down at the deadline, or after silence: when the other side
+     * has acknowledged nothing for that long (known for TCP only), and note_life() was not called. The
+     * thread starts with the first watch; throws std::system_error when it cannot. */
     void add(Watch &watch);
-    /* Something has come, for one that has been added. */
+    /* Bytes have arrived for a watch that was added. */
     void note_life(Watch &watch);
-    /* Afterwards it is not looked at any more. One that was not added is left alone. */
+    /* Stops watching; ignored if it was not added. */
     void remove(Watch &watch);
-    /* Shuts down the connections of all invocations that are under way. */
+    /* Shuts down the connections of all invocations in progress. */
     void cut();
-    /* Before the ORB goes. */
+    /* Call it before the ORB ends. */
     void stop();
 
   private:
@@ -65,7 +64,7 @@ class Watchdog
     std::thread thread;
     bool stopping = false;
     Watch *watches = nullptr;
-    int64_t wakes_ns = INT64_MIN; /* when the thread looks by itself; INT64_MIN: it is awake */
+    int64_t wakes_ns = INT64_MIN; /* when the thread wakes up; INT64_MIN: it is awake */
 };
 
 #endif

@@ -39,7 +39,7 @@ static void make_header(unsigned char *header, uint64_t number, const void *stat
     put(header + 28, crc32c(0, header, 28), 4);
 }
 
-/* Its number; 0: it is none. */
+/* Returns the number in the header; 0: the header is invalid. */
 static uint64_t read_header(const unsigned char *header, uint64_t file_bytes, uint64_t *bytes)
 {
     *bytes = 0;
@@ -79,7 +79,7 @@ static bool read_all(int fd, void *data, uint64_t bytes)
     return true;
 }
 
-/* The name is on the disk too. */
+/* Makes the file's name durable. */
 static bool sync_folder(const char *path)
 {
     char folder[PATH_MAX];
@@ -118,7 +118,7 @@ int checkpoint_save(const char *path, uint64_t number, const void *state, uint64
     return why;
 }
 
-/* Opens it with its header read: -1 when there is none that is good. */
+/* Opens the file and reads its header: -1 when there is no valid one. */
 static int open_good(const char *path, unsigned char *header, uint64_t *number, uint64_t *bytes)
 {
     struct stat is;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The last state that a routine has saved of its call: one file, replaced as a whole. Written and read by the
- * worker that computes the call; the server daemon gives it its name and knows when it may go. Little-endian:
+ * The last state that a routine has saved of its call: one file, replaced as a whole. The worker that
+ * computes the call writes and reads it; the server daemon names it and removes it when it is not needed
+ * any more. Little-endian:
  *
  *     offset  bytes
  *          0      8  "ESPCKPT1"
@@ -11,9 +12,8 @@
  *         28      4  checksum of all before
  *         32         the state
  *
- * The number and the length come before what they are of, and the header's checksum is looked at before
- * anything else is believed: a file may have been copied from another server.
- */
+ * The header's checksum is verified before any other field is used, because a file may have been copied
+ * from another server. */
 #ifndef SED_CHECKPOINT_H
 #define SED_CHECKPOINT_H
 
@@ -24,15 +24,16 @@
 
 #define CHECKPOINT_HEADER_BYTES 32
 
-/* Writes the state under a temporary name, syncs it, and renames it. When it returns, neither a crash nor a
- * power cut takes it away; when it fails, the one before is still there. Returns 0, or errno (ENOSPC). */
+/* Writes the state under a temporary name, syncs it, and renames it. When it returns, the state survives a
+ * crash or a power cut; when it fails, the state before is unchanged. Returns 0, or errno (ENOSPC). */
 int checkpoint_save(const char *path, uint64_t number, const void *state, uint64_t bytes);
-/* The number of the file's state, its length in *bytes; 0: there is none, or it is damaged in its header or
- * its length. */
+/* Returns the number of the file's state, its length in *bytes; 0: there is none, or its header or length
+ * is damaged. */
 uint64_t checkpoint_number(const char *path, uint64_t *bytes);
-/* Copies the state, which must fit. Its number; 0: there is none, it is damaged, or it is larger. */
+/* Copies the state, which must fit, and returns its number; 0: there is none, it is damaged, or it is
+ * larger. */
 uint64_t checkpoint_load(const char *path, void *state, uint64_t capacity, uint64_t *bytes);
-/* Checks a whole file's contents in memory, as they came from another server. */
+/* Checks a whole file's contents in memory, received from another server. */
 uint64_t checkpoint_check(const void *file, uint64_t file_bytes);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Looking symbols up as a worker does, for who asks before there is a server (`espalier problems check`).
- */
+ * Looks symbols up as a worker does, before there is a server (`espalier problems check`). */
 #include "sed/crd/crd.h"
 #include "config.h"
 #include "sed/crd/spawner.h"
@@ -12,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A library that does not come to an end while it is loaded: SIGALRM ends this process. */
+/* If loading a library does not end, SIGALRM ends this process after this time. */
 #define LOADING_S 30
 
 static void check_one(const char *folder, const char *library, const char *symbol, FILE *out)
@@ -33,14 +32,14 @@ static void check_one(const char *folder, const char *library, const char *symbo
     fprintf(out, "%s\n", error.text);
 }
 
-/* Reads symbols from standard input, one a line, and answers each with a line on standard output: "." when it
- * is in the library, else the reason. Returns the exit code of the program; SIGALRM ends one whose library
- * takes too long to load. */
+/* Reads symbols from standard input, one a line, and answers each with a line on standard output: "." when
+ * it is in the library, else the reason. Returns the exit code of the program; SIGALRM ends it if the
+ * library takes too long to load. */
 static int check_symbols(const char *folder, const char *library)
 {
     char *symbol = NULL;
     size_t size = 0;
-    /* What a library prints when it is loaded is no answer. */
+    /* Output of a library while it is loaded must not be taken for an answer. */
     FILE *out = fdopen(dup(STDOUT_FILENO), "w");
     if (!out || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
         perror("espalier-crd: standard output");
@@ -55,7 +54,7 @@ static int check_symbols(const char *folder, const char *library)
     return fclose(out) == 0 ? 0 : 1;
 }
 
-/* espalier-crd, the computational resource daemon: started by a server daemon as its spawner of workers. */
+/* espalier-crd, the computational resource daemon: a server daemon starts it as its spawner of workers. */
 
 static bool is_our_socket(int fd)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pages of large arrays are made present by a thread that goes before the routine, while it computes: in
- * batches, which is cheaper than its own faults (util/pages.h), and without it waiting. A routine that is
- * done first stops the thread: what nobody has touched then costs nothing.
- */
+ * A thread populates the pages of large arrays while the routine computes, ahead of it: in batches, which
+ * is cheaper than page faults of the routine (util/pages.h), and without delaying it. When the routine
+ * ends first, the thread is stopped, and untouched pages cost nothing. */
 #include "sed/crd/crd.h"
 
 #include "util/pages.h"
@@ -11,9 +10,9 @@
 #include <limits.h>
 #include <signal.h>
 
-/* Below this a thread costs more than it saves. */
+/* Below this size a thread costs more than it saves. */
 #define WORTH_A_THREAD (UINT64_C(8) << 20)
-/* What the end of a call waits for at most. */
+/* The end of a call waits for one slice at most. */
 #define SLICE       (UINT64_C(1) << 20)
 #define STACK_BYTES (64u << 10)
 
@@ -37,7 +36,7 @@ static void *go_ahead(void *context)
     return NULL;
 }
 
-/* Signals are the routine's. */
+/* Signals are for the routine. */
 static bool start_thread(struct areas *areas)
 {
     pthread_attr_t attributes;
@@ -64,7 +63,8 @@ void ahead_begin(struct areas *areas)
     }
     areas->ahead.n = areas->n;
     atomic_store_explicit(&areas->ahead.stop, false, memory_order_relaxed);
-    areas->ahead.runs = large && start_thread(areas); /* without: pages fault when the routine uses them */
+    areas->ahead.runs =
+        large && start_thread(areas); /* without the thread, pages fault when the routine uses them */
 }
 
 void ahead_end(struct areas *areas)

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A session's segment in the worker: each argument mapped by itself, what the routine may not write is
- * read-only, and around each lies memory that nobody may touch. What an array leaves of its own pages is
- * filled with a pattern and looked at after the call.
+ * A session's segment in the worker: each argument is mapped separately, read-only if the routine must not
+ * write it, and surrounded by inaccessible memory. The unused part of an array's pages is filled with a
+ * pattern and checked after the call.
  *
- * Arrays are mapped for each call and unmapped after it. Measured with 64 MB of recycled memory: 1.8 ms to
- * map (all pages at once) and 1.3 to unmap. So large ones are mapped beside the routine (crd_ahead.c) and
- * unmapped by two threads; keeping the mapping and only forbidding access to it in between would cost 1.8 in
- * all, and the worker would hold on to memory that the daemon counts as free. Ranges of data in pieces, which
- * each rank maps by itself for each call, come to lie in large pages instead (crd_recurring.c): 16 MB take
- * 1.1 ms to map and 0.25 to unmap in small ones, 0.15 and 0.02 in large ones.
- */
+ * Arrays are mapped for each call and unmapped after it. Mapping 64 MB of recycled memory takes about 1.8
+ * ms and unmapping 1.3 ms, so large arrays are populated while the routine runs (crd_ahead.c) and unmapped
+ * by two threads. Keeping the mappings would save little, and the worker would hold memory that the daemon
+ * counts as free. Ranges of data in pieces, which each rank maps for each call, are converted to large
+ * pages instead (crd_recurring.c), which reduces both times to about a tenth. */
 #include "sed/crd/crd.h"
 
 #include "core/redistribution/pieces.h"
@@ -22,8 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What the data leave of their pages, in front and behind. Few bytes: the layout puts data at the end of
- * pages of their own, so that only the first page has such a rest. */
+/* Returns the unused bytes of the pages, before and after the data. They are few: data end at the end of
+ * their own pages, so only the first page has unused bytes. */
 static uint64_t rest_before(const struct area *area)
 {
     return (uint64_t)(area->data - area->pages);
@@ -53,7 +51,8 @@ const struct area *areas_find_damage(const struct areas *areas, bool *before)
     return NULL;
 }
 
-/* After mmap(): want of memory is told as that, as a process that is at a limit of its own is replaced. */
+/* After a failed mmap(): reports a lack of memory as such, because a process that is at its own limit is
+ * replaced. */
 static enum esp_status no_room(const char *what, size_t bytes, struct esp_error *error)
 {
     const bool full = errno == ENOMEM;
@@ -92,7 +91,7 @@ static enum esp_status map_area(const struct ring_area *from, int segment, struc
     return ESP_OK;
 }
 
-/* Beyond the end of its file a mapping is there and kills who touches it. */
+/* A mapping beyond the end of its file exists, and accessing it kills the process. */
 static enum esp_status check_bounds(int file, uint64_t offset, uint64_t bytes, struct esp_error *error)
 {
     struct stat is;
@@ -104,7 +103,7 @@ static enum esp_status check_bounds(int file, uint64_t offset, uint64_t bytes, s
                      (long long)is.st_size);
 }
 
-/* A datum that the routine is going to write over: it gets a copy, made here and not in the daemon. */
+/* Copies a datum that the routine is going to overwrite; made here and not in the daemon. */
 static enum esp_status fill_area(const struct area *area, int source, uint64_t offset,
                                  struct esp_error *error)
 {
@@ -120,7 +119,7 @@ static enum esp_status fill_area(const struct area *area, int source, uint64_t o
     return ESP_OK;
 }
 
-/* The pages of a file with these bytes, to be read. *data is where they begin. The caller unmaps *pages. */
+/* Maps these bytes of a file for reading. *data is where they begin. The caller unmaps *pages. */
 static enum esp_status look_at(int file, uint64_t offset, uint64_t bytes, void **pages, size_t *page_bytes,
                                const char **data, struct esp_error *error)
 {
@@ -148,7 +147,7 @@ static bool is_matrix_of(const struct block_cyclic_matrix *layout, uint64_t elem
            (uint64_t)(layout->rows.n * layout->cols.n) == bytes / element_bytes && bytes % element_bytes == 0;
 }
 
-/* A datum in pieces is put together. */
+/* Assembles a datum in pieces. */
 static enum esp_status join_area(const struct area *area, const struct ring_area *from, int source,
                                  struct esp_error *error)
 {
@@ -204,7 +203,7 @@ enum esp_status areas_share(struct areas *areas, uint32_t argument, int file, ui
     return ESP_OK;
 }
 
-/* Its own memory, or that of its file. */
+/* Maps anonymous memory, or that of the file. */
 static enum esp_status place_area(const struct ring_area *area, const int *files, struct areas *areas,
                                   struct esp_error *error)
 {
@@ -262,7 +261,7 @@ enum esp_status areas_add(struct areas *areas, uint32_t argument, uint64_t bytes
         munmap(room, page_bytes + 2 * RING_GUARD_BYTES);
         return status;
     }
-    /* It ends as close to the guard as its alignment lets it. */
+    /* It ends as close to the guard as its alignment permits. */
     areas->items[areas->n++] = (struct area){.pages = pages,
                                              .page_bytes = page_bytes,
                                              .data = pages + (page_bytes - ((bytes + 15) & ~UINT64_C(15))),

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions of the caller as a routine sees them: closures that put a question into the ring, ring the bell
- * and sleep until the answer is there. One question at a time, from whichever thread of the routine.
- */
+ * Callbacks for routines: closures that put a question into the ring, ring the bell and sleep until the
+ * answer is there. One question at a time, from any thread of the routine. */
 #include "sed/crd/crd.h"
 
 #include "core/problem/foreign.h"
@@ -16,31 +15,31 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A closure with the signature that it was made for; kept for the next call of the same. */
+/* A closure for its signature; kept for the next call with the same one. */
 struct closure {
     char text[RING_CALLBACK_TEXT];
     bool fortran, returns;
     uint32_t argument;
     uint64_t outer[CALLBACK_MAX_OUTER]; /* raw scalars of the problem around it, in this call */
     struct problem_set *set;
-    struct problem problem; /* as the set has it, and which of its arguments are such scalars */
+    struct problem problem; /* as in the set, and which of its arguments are such scalars */
     ffi_closure *closure;
     void *code;
     ffi_cif cif;
     ffi_type *types[2 * CALLBACK_MAX_PARAMETERS]; /* with the hidden lengths of Fortran */
-    uint32_t n_parameters;                        /* without what is returned */
+    uint32_t n_parameters;                        /* without the result */
     bool has_strings;
 };
 
 /* One call of it. */
 struct asking {
     const struct closure *closure;
-    void *values[PROBLEM_MAX_ARGUMENTS];  /* addresses; of a string of C that goes in only, the text itself */
-    uint64_t room[PROBLEM_MAX_ARGUMENTS]; /* of a string of Fortran: its characters */
+    void *values[PROBLEM_MAX_ARGUMENTS];  /* addresses; for an input string of C, the text itself */
+    uint64_t room[PROBLEM_MAX_ARGUMENTS]; /* for a string of Fortran: its characters */
     struct callback_layout layout;
 };
 
-/* The strings of the question, one behind the other, until it is laid out. */
+/* The strings of the question, one after the other, until its layout is computed. */
 static char strings[CALLBACK_MOST_BYTES];
 
 static struct closure closures[RING_MAX_CALLBACKS];
@@ -54,7 +53,7 @@ void callback_install(struct ring *ring, int bell)
     our_bell = bell;
 }
 
-/* The routine cannot go on, and nothing tells it so: the call ends, and this process with it. */
+/* The routine cannot continue, and cannot be told: the call ends, and this process with it. */
 static _Noreturn void give_up(const char *text)
 {
     our_ring->answer.kind = ANSWER_CALLBACK;
@@ -80,7 +79,7 @@ static _Noreturn void give_up_on(const struct closure *closure, uint32_t index, 
 
 /* ---- strings of the question ---- */
 
-/* Blanks at the end, and what is behind a byte 0, are no part of a string of Fortran. */
+/* Trailing blanks, and everything after a byte 0, do not belong to a string of Fortran. */
 static uint64_t take_characters(const struct asking *asking, uint32_t index, char *to, uint64_t most)
 {
     const char *from = asking->values[index];
@@ -93,7 +92,7 @@ static uint64_t take_characters(const struct asking *asking, uint32_t index, cha
     return length;
 }
 
-/* By way of a file, as an address that leads nowhere is told then and no crash. */
+/* Copies through a file, so that an invalid address is an error and no crash. */
 static uint64_t take_text(const struct asking *asking, uint32_t index, char *to, uint64_t most)
 {
     const bool in_place = by_value(asking->closure, index);
@@ -187,7 +186,7 @@ static void check_answer(struct asking *asking)
         give_up(error.text);
 }
 
-/* The routine frees what it gets. */
+/* The routine frees the copy. */
 static char *copy_text(const struct asking *asking, uint32_t index)
 {
     const struct callback_side *side = &asking->layout.answer;
@@ -235,7 +234,7 @@ static void take_answer(const struct asking *asking, void *returned)
 
 /* ---- a call ---- */
 
-/* What the routine has passed, of each parameter. */
+/* Collects the values that the routine has passed. */
 static void take_parameters(struct asking *asking, void **parameters)
 {
     const struct closure *closure = asking->closure;
@@ -280,7 +279,7 @@ static void on_call(ffi_cif *cif, void *returned, void **parameters, void *conte
     pthread_mutex_unlock(&one_at_a_time);
 }
 
-/* ---- making them ---- */
+/* ---- creating them ---- */
 
 static void forget(struct closure *closure)
 {

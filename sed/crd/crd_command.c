@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A command as a process: how it is started, what it prints, and its end.
- */
+ * A command as a process: its start, its output, and its end. */
 #include "sed/crd/crd_command.h"
 #include "core/problem/texts.h"
 #include "sed/crd/crd_files.h"
@@ -31,12 +30,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FILE_BYTES  (UINT64_C(1) << 30) /* of any file that it writes, unless its outputs may be larger */
-#define TOLD_BYTES  (64 * 1024)         /* of its output that wait for the daemon to take them */
+#define FILE_BYTES                                                                                           \
+    (UINT64_C(1) << 30)         /* most bytes of any file that it writes, unless its outputs may be larger */
+#define TOLD_BYTES  (64 * 1024) /* most output waiting for the daemon */
 #define FLUSH_MS    2000
 #define REAP_ROUNDS 200 /* of 10 ms */
 
-/* What it has printed and the daemon has not taken yet; the oldest goes when there is too much. */
+/* Output that the daemon has not read yet; the oldest is dropped when there is too much. */
 struct told {
     char bytes[TOLD_BYTES];
     size_t used;
@@ -54,7 +54,8 @@ static const char *or_else(const char *text, const char *otherwise)
     return text ? text : otherwise;
 }
 
-/* The environment is new, whatever the server's is: what a command does depends on its description alone. */
+/* Makes a new environment, independent of the server's, so that a command's behaviour depends on its
+ * description only. */
 static void make_environment(char *const *to, size_t size)
 {
     char folder[PATH_MAX];
@@ -88,7 +89,8 @@ static void limit_files(uint64_t most)
     }
 }
 
-/* In the child. Its private folder is the present one, no-new-privileges and other limits are inherited. */
+/* Runs in the child. Its private folder is the current one; no-new-privileges and other limits are
+ * inherited. */
 static _Noreturn void become_command(const struct command_process *process, const struct pipes *pipes,
                                      pid_t worker)
 {
@@ -144,7 +146,7 @@ static enum esp_status start(const struct command_process *process, struct pipes
                              struct esp_error *error)
 {
     pid_t self = getpid();
-    /* Not fork(): what numerical libraries do before and after one takes longer than the program's start, and
+    /* Not fork(), because handlers of numerical libraries for it take longer than the program's start, and
      * the child only executes another program. */
     *pid = _Fork();
     if (*pid == 0)
@@ -169,7 +171,7 @@ static enum esp_status start(const struct command_process *process, struct pipes
     return error_set(error, ESP_NOT_FOUND, "cannot run the command %s: %s", process->program, strerror(why));
 }
 
-/* ---- what it prints ---- */
+/* ---- its output ---- */
 
 static void tell(struct told *told, const char *bytes, size_t n)
 {
@@ -183,7 +185,7 @@ static void tell(struct told *told, const char *bytes, size_t n)
     told->used += n;
 }
 
-/* The daemon takes so much and no more: its pipe does not block. */
+/* Sends as much as the daemon's pipe accepts without blocking. */
 static void pass_on(struct told *told)
 {
     while (told->used > 0) {
@@ -220,7 +222,7 @@ static void remember_said(char *said, const char *bytes, size_t n)
     said[length + n] = 0;
 }
 
-/* False: too much of it. */
+/* False: too much output. */
 static bool capture(struct command_process *process, const char *bytes, size_t n, uint64_t *captured)
 {
     *captured += n;
@@ -232,13 +234,13 @@ static bool capture(struct command_process *process, const char *bytes, size_t n
     return true;
 }
 
-/* All that a pipe has. False at its end. */
+/* Reads everything in a pipe. False at its end. */
 static bool drain(struct command_process *process, int *fd, bool errors, struct told *told,
                   uint64_t *captured)
 {
     char bytes[PIPE_BUF];
     ssize_t n;
-    /* A few pieces at a time: the other pipe and the end want to be looked at, too. */
+    /* A few pieces at a time, because the other pipe and the process's end must be served, too. */
     for (int piece = 0; piece < 16 && (n = read(*fd, bytes, sizeof bytes)) != 0; piece++) {
         if (n < 0)
             return errno == EAGAIN || errno == EINTR;
@@ -283,7 +285,7 @@ static bool is_zombie(pid_t pid)
     return state == 'Z' || state == 'X';
 }
 
-/* Kills every child of this process but `spared`, which has ended. Returns how many were alive. */
+/* Kills every child of this process except `spared`, which has ended. Returns how many were alive. */
 static unsigned kill_children(pid_t spared)
 {
     unsigned n = 0;
@@ -304,9 +306,9 @@ static unsigned kill_children(pid_t spared)
     return n;
 }
 
-/* It has ended and is not collected yet: its group still has its number. What dies hands its own children to
- * this process, so there may be several rounds; after the last one the worker ends and the spawner goes on.
- */
+/* It has ended and is not collected yet, so its group still has its number. A dying process passes its own
+ * children to this process, so there may be several rounds; after the last one the worker ends and the
+ * spawner continues. */
 static void clean_up(struct command_process *process, pid_t pid)
 {
     process->left_behind = kill_children(pid);
@@ -347,7 +349,7 @@ static void watch(struct command_process *process, struct pipes *pipes, pid_t pi
     if (end >= 0)
         close(end);
     clean_up(process, pid);
-    /* Nobody writes any more, so this comes to an end. */
+    /* No process writes any more, so this ends. */
     for (int round = 0; round < 4096 && (pipes->output[0] >= 0 || pipes->errors[0] >= 0); round++)
         if (process->flooded)
             break;
@@ -362,7 +364,8 @@ static void pass_on_the_rest(struct told *told)
         pass_on(told);
 }
 
-/* ESP_SYSTEM, ESP_NOT_FOUND: it could not be started. Else it has ended, and so has all that it started. */
+/* Runs the process. ESP_SYSTEM, ESP_NOT_FOUND: it could not be started. Otherwise it has ended, and so
+ * have all its descendants. */
 static enum esp_status command_process_run(struct command_process *process, struct esp_error *error)
 {
     struct pipes pipes;
@@ -389,9 +392,9 @@ static enum esp_status command_process_run(struct command_process *process, stru
     return status;
 }
 
-/* A command's values on their way to it and back. */
+/* Passes a command's values to it and back. */
 
-/* What is being done, and what it holds. */
+/* State of one run, and its resources. */
 struct run {
     const struct command_context *context;
     const struct ring_job *job;
@@ -420,9 +423,9 @@ static void *address_of(const struct run *run, const struct ring_file *file)
     return NULL;
 }
 
-/* ---- what goes in ---- */
+/* ---- inputs ---- */
 
-/* Cuts the words apart. False when the ring does not hold what it says. */
+/* Splits the words. False when the ring's contents are invalid. */
 static bool take_words(struct run *run)
 {
     const struct ring_command *command = run->command;
@@ -491,7 +494,7 @@ static enum esp_status write_inputs(struct run *run)
     return status;
 }
 
-/* ---- what comes back ---- */
+/* ---- results ---- */
 
 static enum esp_status open_output(struct run *run, const struct ring_file *file, int *fd, off_t *size)
 {
@@ -503,11 +506,11 @@ static enum esp_status open_output(struct run *run, const struct ring_file *file
     *fd = fcntl(run->captured, F_DUPFD_CLOEXEC, 0);
     if (*fd < 0 || fstat(*fd, &is) != 0)
         return error_errno(&run->error, "cannot read what the command printed");
-    *size = is.st_size; /* the process was stopped where it wrote more than it may */
+    *size = is.st_size; /* the process was stopped at its limit for writing */
     return ESP_OK;
 }
 
-/* A result whose length the daemon does not know goes as a file. */
+/* Sends a result of variable length as a file. */
 static enum esp_status send_output(struct run *run, uint32_t argument, int fd)
 {
     return worker_send_output(run->context->ring, run->context->socket, argument, fd)
@@ -530,7 +533,7 @@ static enum esp_status parse_output(struct run *run, const struct ring_file *fil
     const char *begin = text ? text : "", *end = begin + size, *at = begin + *position;
     enum esp_status status = value_read(&at, end, name, file, value, &run->error);
     *position = (uint64_t)(at - begin);
-    bool shared = false; /* with an output that comes behind this one */
+    bool shared = false; /* with an output that comes after this one */
     for (const struct ring_file *next = file + 1; next < run->job->files + run->job->n_files; next++)
         shared |= file->stream == STREAM_OUTPUT && next->stream == STREAM_OUTPUT;
     if (status == ESP_OK && !shared)
@@ -540,9 +543,9 @@ static enum esp_status parse_output(struct run *run, const struct ring_file *fil
     return status;
 }
 
-/* ---- arrays of strings and files that come back ---- */
+/* ---- results that are arrays of strings and files ---- */
 
-/* A line for each string. */
+/* Reads one line per string. */
 static enum esp_status read_lines(struct run *run, const struct ring_file *file, struct text_item *items)
 {
     int fd = -1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a worker says with its last breath. The daemon hears of a death only after the kernel has torn the
- * worker's memory down, tens of milliseconds with large arguments, and without the address that did it.
- */
+ * What a worker reports when it crashes. Otherwise the daemon would learn of the death only after the
+ * kernel has freed the worker's memory, tens of milliseconds with large arguments, and without the
+ * faulting address. */
 #include "sed/crd/crd.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define STACK_STEP 65536 /* that one function's frame goes beyond the stack pointer, at most */
+#define STACK_STEP 65536 /* largest distance of one function's frame below the stack pointer */
 
 static const int crash_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP};
 
@@ -22,20 +22,20 @@ static struct {
     struct ring *ring;
     const struct areas *areas;
     int bell;
-    pid_t pid; /* a routine's forked child has the handlers too, and must not speak for the worker */
+    pid_t pid; /* a routine's forked child has the handlers too, and must not report for the worker */
     volatile sig_atomic_t in_call;
     int illegal;
     char routine[32];
 } here;
 
-/* The other threads of the process go on for a moment while it is ending. */
+/* Other threads of the process continue for a moment while it is ending. */
 static bool is_alone(void)
 {
     struct stat tasks;
     return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 3;
 }
 
-/* Between two bays lies one guard: its halves are theirs. */
+/* Between two bays lies one guard: each half belongs to its neighbour. */
 static void locate_bay(uintptr_t address, struct ring_answer *answer)
 {
     const struct ring_job *job = &here.ring->job;
@@ -67,7 +67,7 @@ static void locate(uintptr_t address, struct ring_answer *answer)
     }
 }
 
-/* The processor knows whether it was a read or a write. */
+/* The processor says whether it was a read or a write. */
 static uint32_t access_of(int signal_number, const void *context)
 {
 #if defined __x86_64__ && defined REG_ERR
@@ -79,7 +79,7 @@ static uint32_t access_of(int signal_number, const void *context)
     return 0;
 }
 
-/* Right below the stack pointer, where a stack that may grow no more ends. */
+/* Whether the address is directly below the stack pointer, where a stack at its limit ends. */
 static bool is_below_stack(uintptr_t address, const void *context)
 {
 #if defined __x86_64__ && defined REG_RSP
@@ -92,9 +92,9 @@ static bool is_below_stack(uintptr_t address, const void *context)
 #endif
 }
 
-/* Kernels of BLAS load whole vectors, and the elements of a row ahead of their use, and ignore what lies
- * behind the array: OpenBLAS's zgemv_n goes three columns beyond. That harms nobody as long as the memory can
- * be read, so the page is made readable, and stays forbidden to writing. False: this was something else. */
+/* BLAS kernels load whole vectors, and the elements of a row in advance, and ignore what lies after the
+ * array: OpenBLAS's zgemv_n reads three columns beyond. That is harmless as long as the memory is
+ * readable, so the page is made readable, and stays write-protected. False: the fault had another cause. */
 static bool pardon_reading_ahead(int signal_number, uintptr_t address, const void *context)
 {
     if (signal_number != SIGSEGV || access_of(signal_number, context) != 1)
@@ -153,7 +153,8 @@ static void take_signals(void)
 
 void faults_renew(void)
 {
-    /* Who replaces one, replaces this one; and without a handler the spawner still tells of the signal. */
+    /* A routine that replaces one handler replaces this one; and without handlers the spawner still
+     * reports the signal. */
     struct sigaction now;
     if (sigaction(SIGSEGV, NULL, &now) != 0 || now.sa_sigaction != on_crash)
         take_signals();
@@ -165,7 +166,7 @@ void faults_install(struct ring *ring, const struct areas *areas, int bell)
     here.areas = areas;
     here.bell = bell;
     here.pid = getpid();
-    /* A stack of its own: the routine may have used up the other. */
+    /* A separate stack, because the routine may have used up its own. */
     static unsigned char stack[64 * 1024];
     stack_t other = {.ss_sp = stack, .ss_size = sizeof stack};
     sigaltstack(&other, NULL);
@@ -192,7 +193,7 @@ int faults_illegal(const char **routine)
 
 static void faults_note_illegal(const char *routine, size_t length, int number)
 {
-    /* The first complaint is the cause, later ones may follow from it. */
+    /* The first error is the cause; later ones may be consequences. */
     if (here.illegal != 0 || number == 0)
         return;
     size_t n = length < sizeof here.routine ? length : sizeof here.routine - 1;
@@ -201,9 +202,9 @@ static void faults_note_illegal(const char *routine, size_t length, int number)
     here.illegal = number;
 }
 
-/* What BLAS and LAPACK call when an argument is illegal. The reference versions print and stop the program;
- * these, which the dynamic linker finds before a library's own, note it for the answer and return, and so
- * does the routine. */
+/* The functions that BLAS and LAPACK call for an illegal argument. The reference versions print and stop
+ * the program. These, which the dynamic linker finds before a library's own, record it for the answer and
+ * return, and so does the routine. */
 
 #define EXPORTED __attribute__((visibility("default")))
 

@@ -13,14 +13,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NAME_BYTES (COMMAND_MAX_FILE_NAME + 24) /* with .1048576 behind it */
+#define NAME_BYTES (COMMAND_MAX_FILE_NAME + 24) /* with a suffix like .1048576 */
 
 bool file_is_texts(const struct ring_file *file)
 {
     return (file->type == TYPE_STRING || file->type == TYPE_FILE) && file->n_dims > 0;
 }
 
-/* Of one element of an array, from 0, or of the argument itself. */
+/* Writes the name of one element of an array, from 0, or of the argument itself. */
 static void name_of(const struct ring_file *file, uint64_t element, char *name)
 {
     const size_t length = strnlen(file->name, COMMAND_MAX_FILE_NAME);
@@ -162,9 +162,9 @@ enum esp_status file_send_each(struct ring *ring, int socket, int folder, const 
     return status;
 }
 
-/* ---- of a routine ---- */
+/* ---- files of a routine ---- */
 
-/* A folder of its own for each call: files that a state keeps lie beside it. */
+/* Creates a folder for each call, because files of a state are in the folder above. */
 static enum esp_status make_folder(struct paths *paths, struct esp_error *error)
 {
     static unsigned number;
@@ -206,7 +206,8 @@ static enum esp_status write_input(struct ring *ring, const struct areas *areas,
     return write_one(folder, name, value, file->bytes, error);
 }
 
-/* What the routine gets is its own: paths that it writes over are not the ones that are read afterwards. */
+/* The routine gets its own copies of the paths, so that overwriting them has no effect on reading the
+ * files. */
 static enum esp_status tell_paths(const struct ring *ring, struct areas *areas, struct paths *paths,
                                   uint32_t index, struct esp_error *error)
 {

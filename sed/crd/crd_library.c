@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Libraries stay loaded: unloading one that has started threads or registered handlers crashes later.
- */
+ * Loads libraries, which stay loaded: unloading one that has started threads or registered handlers
+ * crashes later. */
 #include "sed/crd/crd.h"
 
 #include "util/own_library.h"
@@ -25,7 +25,7 @@ struct library {
 
 static struct library libraries[MAX_LIBRARIES];
 static unsigned n_libraries;
-static unsigned blas_threads; /* 0: BLAS is not to be touched */
+static unsigned blas_threads; /* 0: BLAS is left unchanged */
 
 static struct library *find_library(const char *folder, const char *name)
 {
@@ -51,7 +51,7 @@ static void *do_nothing(void *arg)
     return arg;
 }
 
-/* OpenBLAS does not look whether its threads could be started, and waits for them for ever in the first
+/* OpenBLAS does not check whether its threads could be started, and waits for them for ever in the first
  * routine that uses them. */
 static void set_openblas(void (*set)(int))
 {
@@ -67,7 +67,7 @@ static void set_openblas(void (*set)(int))
         known[n_known++] = set;
     if (count_threads() + 1 >= before + blas_threads)
         return;
-    /* Or this build of OpenBLAS starts its threads later. */
+    /* Without this check, this build of OpenBLAS would start its threads later. */
     const int error = pthread_create(&thread, NULL, do_nothing, NULL);
     if (error == 0) {
         pthread_join(thread, NULL);
@@ -79,7 +79,7 @@ static void set_openblas(void (*set)(int))
     _exit(1);
 }
 
-/* Each BLAS has its own word for it; one library may bring several. */
+/* Each BLAS has its own function for it; one library may contain several. */
 static void limit_threads(void *handle)
 {
     static const char *const setters[] = {"openblas_set_num_threads", "MKL_Set_Num_Threads",

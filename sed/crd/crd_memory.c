@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The memory that a worker has beside its arguments: what routines allocate, and what they leave behind.
+ * Limits the memory that a worker has besides its arguments: what routines allocate, and what they leave
+ * allocated.
  *
- * RLIMIT_DATA is the bound that fits: it counts memory that is private and can be written, so neither the
- * arguments (shared files) nor the guards around them (addresses that nobody may touch), which RLIMIT_AS
- * would count too. Programs that a routine or a command starts have the same limit each.
+ * RLIMIT_DATA is the suitable limit: it counts private writable memory, and so neither the arguments
+ * (shared files) nor the guards around them (inaccessible addresses), which RLIMIT_AS would count too.
+ * Programs that a routine or a command starts have the same limit each.
  *
- * A routine that is refused memory fails in ways that do not tell so: by a null pointer, abort(), a number of
- * its own. So what allocates is wrapped here, for all libraries of this program, and remembers the refusal.
- */
+ * A routine whose allocation fails rarely says so: it ends by a null pointer, abort(), or its own error
+ * number. So the allocation functions are wrapped here, for all libraries of this program, and record the
+ * failure. */
 #include "sed/crd/crd.h"
 
 #include <errno.h>
@@ -22,14 +23,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static _Atomic uint64_t refused; /* bytes; 0: nothing was */
-static _Atomic bool large;       /* some allocation of this call was */
-static uint64_t allowed;         /* 0: any amount */
+static _Atomic uint64_t refused; /* bytes of a failed allocation; 0: none */
+static _Atomic bool large;       /* an allocation of this call was large */
+static uint64_t allowed;         /* 0: unlimited */
 static uint64_t at_start;
-static struct rlimit outside; /* of routines, for a process that is bound in them only */
+static struct rlimit outside; /* limit outside of routines, for a process that is limited in them only */
 
-/* Private memory that can be written, in bytes of addresses; 0 when the system does not tell. Allocates
- * nothing: there may be nothing left. */
+/* Returns private writable memory, in bytes of addresses; 0 when the system does not say. Allocates
+ * nothing, because there may be no memory left. */
 static uint64_t data_bytes(void)
 {
     unsigned long long pages = 0;
@@ -60,7 +61,7 @@ bool memory_bound(uint64_t bytes)
     const struct rlimit limit = {at_start + bytes, at_start + bytes};
     struct rlimit is;
     if (getrlimit(RLIMIT_DATA, &is) == 0 && is.rlim_max <= limit.rlim_max)
-        return true; /* who has started the server wants less */
+        return true; /* the server was started with a lower limit */
     return setrlimit(RLIMIT_DATA, &limit) == 0;
 }
 
@@ -79,7 +80,8 @@ static bool is_bound(void)
 void memory_enter(uint64_t more)
 {
     const struct rlimit limit = {at_start + allowed + more, outside.rlim_max};
-    if (is_bound() && limit.rlim_cur < outside.rlim_cur) /* else who has started the server wants less */
+    if (is_bound() &&
+        limit.rlim_cur < outside.rlim_cur) /* otherwise the server was started with a lower limit */
         setrlimit(RLIMIT_DATA, &limit);
 }
 
@@ -94,7 +96,7 @@ uint64_t memory_kept(uint64_t most)
 {
     uint64_t kept = growth();
     if (kept > most) {
-        malloc_trim(0); /* what was freed, but not given back yet */
+        malloc_trim(0); /* freed memory that was not returned to the system yet */
         kept = growth();
     }
     return kept;
@@ -117,13 +119,13 @@ uint64_t memory_refused(uint64_t *most)
     return atomic_load_explicit(&refused, memory_order_relaxed);
 }
 
-/* ---- what allocates ---- */
+/* ---- allocation functions ---- */
 
-/* Sanitizers have allocators of their own, which must not be replaced. */
+/* Sanitizers have their own allocators, which must not be replaced. */
 #if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
 
 #define LARGE_BYTES   (1 << 20)
-#define MOST_REFUSALS 100 /* of mmap() in a row */
+#define MOST_REFUSALS 100 /* failures of mmap() in a row */
 
 static void *note(void *memory, uint64_t bytes)
 {
@@ -134,7 +136,7 @@ static void *note(void *memory, uint64_t bytes)
     return memory;
 }
 
-/* The C library's own, under the names by which it exports them for this. */
+/* The C library's own functions, under the names exported for this. */
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t n, size_t bytes);
 void *__libc_realloc(void *memory, size_t bytes);
@@ -144,7 +146,7 @@ void __libc_free(void *memory);
 
 #define OVERRIDE __attribute__((visibility("default")))
 
-/* A preloaded allocator has a free() of its own, which would not know memory of the functions below. */
+/* A preloaded allocator has its own free(), which could not free memory from the functions below. */
 OVERRIDE void free(void *memory)
 {
     __libc_free(memory);
@@ -193,7 +195,7 @@ OVERRIDE int posix_memalign(void **memory, size_t alignment, size_t bytes)
     return 0;
 }
 
-/* OpenBLAS asks for its buffers again and again until it gets them, which it never will. */
+/* OpenBLAS repeats a failed request for its buffers for ever. */
 static void give_up_asking(bool refused_now)
 {
     static _Atomic unsigned in_a_row;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Work arrays whose size the routine tells: it is called once with sizes of -1, as LAPACK has it, and sets
- * the first element of each array to the size that suits it best.
- */
+ * Work arrays whose size the routine returns: it is called once with sizes of -1, as in LAPACK, and sets
+ * the first element of each array to its best size. */
 #include "sed/crd/crd.h"
 
 #include <math.h>
 #include <string.h>
 
 #define FIRST_BYTES                                                                                          \
-    64 /* of an array in the query: its first element, and room for a routine that sets more */
+    64 /* bytes of an array in the query: its first element, with room for a routine that sets more */
 
 static unsigned char first[RING_MAX_QUERIES][FIRST_BYTES];
 
@@ -24,7 +23,7 @@ static int64_t most_of(enum base_type type)
     return type == TYPE_INT ? INT32_MAX : INT64_MAX / 16;
 }
 
-/* What the routine told, in elements. */
+/* Returns the size that the routine returned, in elements. */
 static uint64_t told_size(const struct ring_query *query, const void *element)
 {
     enum base_type type = (enum base_type)query->array_type;

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which ranges of files come again and again, of data that stay and of segments that are used again: their
- * pages are made large, so that mapping them for each call takes next to nothing. Only numbers are kept from
- * call to call, no mapping and no descriptor: what the daemon gives to another session, or back to the
- * system, is nothing to this process any more. A number that the system uses again leads to large pages too
- * early.
- */
+ * Detects recurring ranges of files, of data that stay and of reused segments, and converts their pages to
+ * large ones, so that mapping them for each call takes next to no time. Only numbers are stored between
+ * calls, no mapping and no descriptor, so that the daemon can give the memory to another session, or back
+ * to the system. If the system reuses a number, pages are converted too early, which is harmless. */
 #include "sed/crd/crd.h"
 
 #include "util/pages.h"
@@ -13,19 +11,19 @@
 #include <sys/stat.h>
 
 #define RANGES_KNOWN 32
-/* Making pages large takes as long as mapping a range some six times. */
+/* Converting a range takes about as long as mapping it six times. */
 #define FIRST_AT 3
-/* By so much at each use: no call waits for much of it. */
+/* Bytes converted at each use, so that no call is delayed much. */
 #define STEP (2 * PAGES_LARGE)
 
 struct range {
     dev_t device;
     ino_t file;
     uint64_t offset, bytes;
-    uint64_t uses, next; /* the use at which it goes on */
-    uint64_t done;       /* of the bytes, in this round */
-    bool failed;         /* somewhere in this round */
-    uint64_t last;       /* use of any range */
+    uint64_t uses, next; /* the use at which conversion continues */
+    uint64_t done;       /* bytes converted in this round */
+    bool failed;         /* a conversion failed in this round */
+    uint64_t last;       /* number of the last use, over all ranges */
 };
 
 static struct range ranges[RANGES_KNOWN];
@@ -65,7 +63,7 @@ bool recurring_pages(int file, uint64_t offset, void *data, uint64_t bytes)
     range->done += step;
     if (range->done < bytes)
         return true;
-    /* What failed may do later; what was done is not to be done again. */
+    /* Failed conversions are tried again later; successful ones are not repeated. */
     range->next = range->failed ? 2 * range->uses : UINT64_MAX;
     range->done = 0;
     range->failed = false;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What routines find in the worker that calls them (espalier_server.h).
- */
+ * Functions for routines in the worker that calls them (espalier_server.h). */
 #include "sed/crd/crd.h"
 
 #include "espalier_server.h"
@@ -45,7 +44,7 @@ __attribute__((visibility("default"))) size_t esp_checkpoint_load(void *state, s
     return checkpoint_load(our_ring->job.checkpoint, state, capacity, &bytes) ? bytes : 0;
 }
 
-/* For Fortran: integers of 32 bits by reference. */
+/* Fortran's interface: integers of 32 bits by reference. */
 void esp_checkpoint_save_(const void *state, const int *bytes, int *status);
 void esp_checkpoint_load_(void *state, const int *capacity, int *bytes);
 
@@ -61,7 +60,7 @@ __attribute__((visibility("default"))) void esp_checkpoint_load_(void *state, co
     *bytes = (int)found;
 }
 
-/* ---- ranks: a worker has none, but the library of a routine for both is loaded here too ---- */
+/* ---- ranks: a worker has none, but a library for both kinds of routines may be loaded here ---- */
 
 __attribute__((visibility("default"))) int esp_redistribute(int communicator, int m, int n,
                                                             size_t element_bytes,

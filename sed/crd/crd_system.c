@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether a routine's solution solves its system.
- */
+ * Checks whether a routine's solution solves its system. */
 #include "sed/crd/crd.h"
 
 #include <float.h>
@@ -9,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One pass through the elements of the matrix that are read. */
+/* One pass over the elements of the matrix that are read. */
 struct walk {
     const struct ring_system *system;
     const struct system_parts *parts; /* NULL: the arrays are here as a whole */
@@ -21,7 +20,7 @@ struct walk {
     double *row_size; /* of op(A): the largest element of each row, from the first pass */
     double factor;    /* second pass: 2^-scale */
     double *rows;     /* second pass: sums of absolute values */
-    double *signs;    /* second pass: the vectors of signs, one behind the other */
+    double *signs;    /* second pass: the vectors of signs, one after the other */
 };
 
 static void agree(const struct system_parts *parts, double *values, int64_t n, bool adds)
@@ -30,7 +29,7 @@ static void agree(const struct system_parts *parts, double *values, int64_t n, b
         parts->agree(parts, values, n, adds);
 }
 
-/* Whether it is so on any rank. */
+/* Whether it is true on any rank. */
 static bool any(const struct system_parts *parts, bool here)
 {
     double found = here ? 1 : 0;
@@ -63,7 +62,8 @@ static double modulus(double re, double im)
     return im == 0 ? fabs(re) : hypot(re, im);
 }
 
-/* The sign of element i in vector k: a bit of a mixed counter (Steele, Lea and Flood, SplitMix64, 2014). */
+/* Returns the sign of element i in vector k: a bit of a mixed counter (Steele, Lea and Flood, SplitMix64,
+ * 2014). */
 static double sign_of(int64_t i, unsigned k)
 {
     uint64_t z = ((uint64_t)i + 1) * UINT64_C(0x9e3779b97f4a7c15);
@@ -82,7 +82,7 @@ static bool is_conjugated(const struct system_shape *shape)
     return shape->transposed == 'C' || shape->transposed == 'J';
 }
 
-/* Element (i, j) of A, as it counts in A' v. */
+/* Adds element (i, j) of A to A' v. */
 static void add_element(struct walk *walk, int64_t i, int64_t j, double re, double im)
 {
     const int64_t n = walk->system->shape.layout.rows;
@@ -97,7 +97,7 @@ static void add_element(struct walk *walk, int64_t i, int64_t j, double re, doub
     }
 }
 
-/* Notes the size of element (i, j): of its row in the first pass, of its column in the second one. */
+/* Records the size of element (i, j): of its row in the first pass, of its column in the second one. */
 static inline void size_element(struct walk *walk, int64_t i, int64_t j, double size)
 {
     const bool transposed = is_transposed(&walk->system->shape);
@@ -109,7 +109,7 @@ static inline void size_element(struct walk *walk, int64_t i, int64_t j, double 
         *most = size;
 }
 
-/* A stored element. */
+/* Handles a stored element. */
 static void take(struct walk *walk, int64_t i, int64_t j, double re, double im)
 {
     const struct system_shape *shape = &walk->system->shape;
@@ -137,7 +137,7 @@ static void take(struct walk *walk, int64_t i, int64_t j, double re, double im)
         add_element(walk, j, i, re, shape->conjugated ? -im : im);
 }
 
-/* ---- through the stored elements ---- */
+/* ---- loops over stored elements ---- */
 
 static inline __attribute__((always_inline)) void walk_full(struct walk *walk, const void *memory,
                                                             enum base_type type)
@@ -255,7 +255,7 @@ static void walk_matrix(struct walk *walk, void *const *operands)
 
 /* ---- before the call ---- */
 
-/* Of op(A). */
+/* Number of rows of op(A). */
 static int64_t rows_of(const struct system_shape *shape)
 {
     return is_transposed(shape) ? shape->layout.cols : shape->layout.rows;
@@ -266,8 +266,8 @@ static int64_t columns_of(const struct system_shape *shape)
     return is_transposed(shape) ? shape->layout.rows : shape->layout.cols;
 }
 
-/* Where element i of vector k lies in an array of right-hand sides or solutions with so many rows. `part`:
- * NULL, or what this rank has of it; -1: another rank has the element. */
+/* Returns the index of element i of vector k in an array of right-hand sides or solutions with `rows`
+ * rows. `part`: NULL, or this rank's part; -1: another rank has the element. */
 static int64_t place_of(const struct system_shape *shape, const struct system_part *part, int64_t rows,
                         int64_t i, int64_t k)
 {
@@ -281,7 +281,7 @@ static int64_t place_of(const struct system_shape *shape, const struct system_pa
            block_cyclic_local(&part->layout->cols, col) * part->leading;
 }
 
-/* Element i of right-hand side j. False: another rank has it. */
+/* Loads element i of right-hand side j. False: another rank has it. */
 static bool load_rhs(const struct walk *walk, void *const *operands, int64_t i, int64_t j, double *re,
                      double *im)
 {
@@ -310,7 +310,7 @@ static bool rhs_is_finite(const struct walk *walk, void *const *operands)
     return true;
 }
 
-/* The largest element of each right-hand side, whose rows are scaled as those of the matrix. */
+/* Computes the largest element of each right-hand side, with the row scaling of the matrix. */
 static void size_rhs(const struct walk *walk, void *const *operands)
 {
     const struct system_shape *shape = &walk->system->shape;
@@ -323,7 +323,7 @@ static void size_rhs(const struct walk *walk, void *const *operands)
         }
 }
 
-/* Rows of a system with too many of them must keep their weights: all have the largest one's size. */
+/* Rows of an overdetermined system must keep their weights: all get the size of the largest one. */
 static void weigh_rows(struct walk *walk)
 {
     const int64_t rows = rows_of(&walk->system->shape);
@@ -331,7 +331,8 @@ static void weigh_rows(struct walk *walk)
         walk->row_size[i] = walk->largest;
 }
 
-/* The norm of a solution among many depends on the sizes of the unknowns: likewise. */
+/* In an underdetermined system the norm of a solution depends on the sizes of the unknowns, so all columns
+ * get the size of the largest one. */
 static void weigh_columns(struct walk *walk)
 {
     const int64_t columns = columns_of(&walk->system->shape);
@@ -339,7 +340,7 @@ static void weigh_columns(struct walk *walk)
         walk->look->column_size[j] = 1;
 }
 
-/* v'B for each vector of signs, and the largest element of each column. */
+/* Computes v'B for each vector of signs, and the largest element of each column. */
 static void see_rhs(const struct walk *walk, void *const *operands, double *seen, double *norms)
 {
     const struct system_shape *shape = &walk->system->shape;
@@ -362,7 +363,7 @@ static void see_rhs(const struct walk *walk, void *const *operands, double *seen
     }
 }
 
-/* What the residual is seen by. */
+/* Prepares the projection of the residual. */
 static void prepare_residual(struct walk *walk)
 {
     const struct ring_system *system = walk->system;
@@ -381,14 +382,14 @@ static void prepare_residual(struct walk *walk)
         walk->signs[i] = sign_of(i % n, (unsigned)(i / n));
     look->b_norm = look->seen + 2 * SYSTEM_LOOKS * (n + nrhs);
     look->scale = walk->largest > 0 ? ilogb(walk->largest) : 0;
-    /* In two halves: the factor of a subnormal number is none itself. */
+    /* In two halves, because the reciprocal of a subnormal number overflows. */
     walk->factor = ldexp(1, -look->scale / 2);
     if (!isfinite(walk->factor) || walk->factor == 0)
         walk->factor = 1;
     look->scale = -ilogb(walk->factor);
 }
 
-/* What v'A, v'B and their norms are, when all ranks have seen their parts. */
+/* Combines v'A, v'B and the norms of all ranks' parts. */
 static void end_residual(struct walk *walk, void *const *operands)
 {
     const int64_t n = walk->system->shape.layout.rows, nrhs = walk->system->shape.nrhs;
@@ -425,7 +426,7 @@ static void look_at_system(struct walk *walk, void *const *operands)
         end_residual(walk, operands);
 }
 
-/* Columns of the matrix, right-hand sides, and what is found after the call. */
+/* Allocates sizes of columns and right-hand sides, and results of the check after the call. */
 static bool make_sizes(const struct system_shape *shape, struct system_look *look)
 {
     const int64_t columns = columns_of(shape), nrhs = shape->nrhs;
@@ -461,7 +462,7 @@ void system_look_begin(const struct ring_job *job, void *const *operands, const 
     free(walk.signs);
 }
 
-/* ---- after it ---- */
+/* ---- after the call ---- */
 
 static bool load_solution(const struct ring_system *system, void *const *operands,
                           const struct system_parts *parts, int64_t i, int64_t j, double *re, double *im)
@@ -474,8 +475,8 @@ static bool load_solution(const struct ring_system *system, void *const *operand
     return true;
 }
 
-/* The norms of solutions. Their conditions: at least that of the matrix with scaled rows and columns, whose
- * elements are up to 1 then; from x = inverse(A) b. False: an element is not finite. */
+/* Computes the norms of solutions, and lower bounds of the condition of the matrix with scaled rows and
+ * columns, whose elements are then at most 1, from x = inverse(A) b. False: an element is not finite. */
 static bool measure_solutions(const struct ring_system *system, void *const *operands,
                               const struct system_parts *parts, struct system_look *look)
 {
@@ -499,7 +500,7 @@ static bool measure_solutions(const struct ring_system *system, void *const *ope
     return *look->is_spoilt == 0;
 }
 
-/* (A'v)'x of one solution, relative to its norm: that leaves nothing to overflow. */
+/* Computes (A'v)'x of one solution, relative to its norm, so that nothing overflows. */
 static void sum_solution(const struct ring_system *system, void *const *operands,
                          const struct system_parts *parts, const struct system_look *look, int64_t column,
                          unsigned k, long double sum[2])
@@ -518,8 +519,8 @@ static void sum_solution(const struct ring_system *system, void *const *operands
     }
 }
 
-/* |v'(B - A X)| of one column, relative to ||A|| ||X|| + ||B||. The range of a long double holds all
- * products. */
+/* Returns |v'(B - A X)| of one column, relative to ||A|| ||X|| + ||B||. The range of a long double holds
+ * all products. */
 static double residual_of(const struct ring_system *system, const struct system_look *look, int64_t column,
                           unsigned k, const long double sum[2])
 {
@@ -547,7 +548,7 @@ static void add_sums(const struct ring_system *system, void *const *operands,
     agree(parts, look->sums, 2 * SYSTEM_LOOKS * nrhs, true);
 }
 
-/* The largest of all solutions. */
+/* Returns the largest residual of all solutions. */
 static double worst_residual(const struct ring_system *system, void *const *operands,
                              const struct system_parts *parts, struct system_look *look)
 {
@@ -565,7 +566,8 @@ static double worst_residual(const struct ring_system *system, void *const *oper
     return worst;
 }
 
-/* No digit of a solution is sure: its relative error may be the condition times the precision of the type. */
+/* Whether no digit of a solution is reliable: its relative error may be the condition times the precision
+ * of the type. */
 static bool is_nearly_singular(enum base_type type, double condition)
 {
     const bool is_single = type == TYPE_FLOAT || type == TYPE_COMPLEX;

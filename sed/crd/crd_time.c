@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a call takes, whoever else wants the processor: the processor time of all its threads, and the time in
- * which it waited by itself (for a disk, a device, a licence, a clock). Of the time in which it did not
- * compute, the part counts as waiting that voluntary switches are of all switches of its thread: who
- * computes beside a competitor is taken off the processor, who waits leaves it.
- */
+ * Measures the time of a call independent of competitors for the processor: the processor time of all its
+ * threads, and the time of voluntary waiting (for a disk, a device, a licence, a clock). Of the time
+ * without computing, the fraction of voluntary context switches counts as waiting: a process that competes
+ * for the processor is switched involuntarily, one that waits voluntarily. */
 #include "sed/crd/crd.h"
 
 #include "util/clock.h"
@@ -12,8 +11,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
-/* Some switches are nobody's waiting (a lock, memory that is made present): who waits for less than this part
- * of what it computes computes. */
+/* Some voluntary switches are no waiting (a lock, page faults): waiting below this fraction of the
+ * computing time is ignored. */
 #define WORTH_COUNTING 0.25
 
 static int64_t nanoseconds(clockid_t clock)
@@ -69,5 +68,5 @@ int64_t own_time_of(const struct rusage *usage, int64_t clock_ns, int64_t *waite
 {
     const int64_t computed = of_timeval(&usage->ru_utime) + of_timeval(&usage->ru_stime);
     const int64_t own = own_time(computed, clock_ns - computed, usage->ru_nvcsw, usage->ru_nivcsw, waited);
-    return own < clock_ns ? own : clock_ns; /* several of its processes may have computed at once */
+    return own < clock_ns ? own : clock_ns; /* several of its processes may have computed at the same time */
 }

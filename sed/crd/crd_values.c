@@ -26,7 +26,7 @@ static bool is_complex(const struct ring_file *file)
     return file->type == TYPE_COMPLEX || file->type == TYPE_DOUBLE_COMPLEX;
 }
 
-/* The place in memory of the element that is written as number `i`: matrices go row by row. */
+/* Returns the memory index of the element written as number `i`: matrices are written row by row. */
 static uint64_t element_at(const struct ring_file *file, uint64_t i)
 {
     if (file->n_dims != 2 || file->row_major || file->dims[1] == 0)
@@ -35,7 +35,7 @@ static uint64_t element_at(const struct ring_file *file, uint64_t i)
     return i % columns * rows + i / columns;
 }
 
-/* The place in memory of the element that Matrix Market has as number `i`: column by column. */
+/* Returns the memory index of Matrix Market's element number `i`: column by column. */
 static uint64_t market_element_at(const struct ring_file *file, uint64_t i)
 {
     if (file->n_dims != 2 || !file->row_major || file->dims[0] == 0)
@@ -105,12 +105,12 @@ static void write_market(FILE *stream, const struct ring_file *file, const void 
     }
 }
 
-/* An array of strings: a line for each. */
+/* Writes an array of strings, a line for each. */
 static void write_lines(FILE *stream, const struct ring_file *file, const void *value)
 {
     struct text_item item = {0};
     if (texts_check(value, file->bytes, (uint64_t)file->dims[0], true, NULL) != ESP_OK)
-        return; /* the daemon has looked at it */
+        return; /* the daemon has checked it */
     for (uint64_t i = 0; i < (uint64_t)file->dims[0]; i++) {
         texts_next(value, i, &item);
         fwrite(item.bytes, 1, item.length, stream);
@@ -143,7 +143,7 @@ static struct span next_word(const char **at, const char *end)
     return word;
 }
 
-/* A component of a number; 1: there is one, 0: the file ends, -1: it is something else. */
+/* Reads a component of a number; 1: success, 0: the file ends, -1: another text. */
 static int read_component(const char **at, const char *end, enum base_type type, void *raw, struct span *word)
 {
     struct number number = {.kind = NUMBER_INTEGER};
@@ -276,9 +276,9 @@ enum esp_status value_read_rest(const char *at, const char *end, const char *nam
                      span_show(word, shown, sizeof shown));
 }
 
-/* Arrays of which only a section came: the routine sees them whole, each with guards around it. */
+/* Arrays with sections: the routine gets the whole array, each with guards around it. */
 
-/* Where the elements lie that came and go back, or NULL. */
+/* Returns the elements that travel, or NULL. */
 static void *elements_of(struct ring *ring, const struct areas *areas, const struct ring_section *section)
 {
     uint64_t bytes = section_count(&section->section) * section->section.element;
@@ -318,9 +318,9 @@ void sections_end(struct ring *ring, const struct areas *areas, void *const *mem
     }
 }
 
-/* Arrays of strings: a routine gets an array of pointers to texts, and may set them to texts of its own. What
- * it has set them to is believed only as far as the system says that there is memory. One of Fortran gets
- * elements of one length, filled up with blanks. */
+/* Arrays of strings: a routine gets an array of pointers to texts, and may replace them by its own. Its
+ * pointers are used only as far as the system confirms that there is memory. A Fortran routine gets
+ * elements of one length, padded with blanks. */
 
 bool worker_send_output(struct ring *ring, int socket, uint32_t argument, int fd)
 {
@@ -344,7 +344,7 @@ bool worker_send_output(struct ring *ring, int socket, uint32_t argument, int fd
     return true;
 }
 
-/* The value that came, or NULL. */
+/* Returns the received value, or NULL. */
 static const void *value_of(struct ring *ring, const struct areas *areas, const struct ring_texts *texts)
 {
     const struct ring_operand *from = &texts->value;
@@ -354,7 +354,7 @@ static const void *value_of(struct ring *ring, const struct areas *areas, const 
     return from->place == OPERAND_ARENA ? ring_value(ring, from, texts->bytes) : NULL;
 }
 
-/* Each text at its place, filled up with blanks. */
+/* Copies each text into place, padded with blanks. */
 static void fill_characters(const struct ring_texts *texts, const void *value, char *elements)
 {
     struct text_item item = {0};
@@ -404,11 +404,11 @@ enum esp_status texts_begin(struct ring *ring, struct areas *areas, void **memor
     return ESP_OK;
 }
 
-/* ---- what came back ---- */
+/* ---- results ---- */
 
-/* Writes the text up to and with its 0: write() tells of memory that cannot be read where a look would crash.
- * Page by page, for the 0 may be the last byte that there is; what is behind it is overwritten or cut off. A
- * bare system call: a sanitizer would take it for reading beyond the text. */
+/* Writes the text including its 0: write() returns an error for unreadable memory, where an access would
+ * crash. Page by page, because the 0 may be the last readable byte; bytes after it are overwritten or cut
+ * off. A raw system call, because a sanitizer would report reading beyond the text. */
 bool text_write(int fd, const char *text, uint64_t most, uint64_t *length)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -429,7 +429,7 @@ bool text_write(int fd, const char *text, uint64_t most, uint64_t *length)
     return false;
 }
 
-/* The pointers are copied first: another thread of the routine may still write. */
+/* Copies the pointers first, because another thread of the routine may still write. */
 static bool pack(int fd, const struct ring_texts *texts, char *const *pointers, uint64_t *head,
                  uint64_t *wrong)
 {
@@ -449,7 +449,7 @@ static bool pack(int fd, const struct ring_texts *texts, char *const *pointers, 
            pwrite(fd, head, (texts->n + 1) * sizeof *head, 0) == (ssize_t)((texts->n + 1) * sizeof *head);
 }
 
-/* Without the blanks at the end of each, and what is behind a byte 0. */
+/* Without trailing blanks, and without everything after a byte 0. */
 static bool pack_characters(int fd, const struct ring_texts *texts, const char *elements)
 {
     struct text_item *items = calloc(texts->n + 1, sizeof *items);
@@ -468,11 +468,11 @@ static bool pack_characters(int fd, const struct ring_texts *texts, const char *
     return good;
 }
 
-/* ---- whose memory a text is ---- */
+/* ---- owners of texts ---- */
 
 #define MOST_IMAGES 1024
 
-/* Addresses that malloc() never hands out. */
+/* Addresses that malloc() never returns. */
 struct foreign_ranges {
     size_t n;
     struct {
@@ -488,7 +488,7 @@ static void add_range(struct foreign_ranges *ranges, const void *from, size_t by
     ranges->items[ranges->n++].end = (const char *)from + bytes;
 }
 
-/* Constants and static variables of a library. */
+/* Adds constants and static variables of a library. */
 static int add_image(struct dl_phdr_info *image, size_t size, void *arg)
 {
     struct foreign_ranges *ranges = arg;
@@ -500,7 +500,7 @@ static int add_image(struct dl_phdr_info *image, size_t size, void *arg)
     return 0;
 }
 
-/* Arguments of the call, whichever of them, and what libraries have. */
+/* Collects the memory of all arguments of the call, and of libraries. */
 static void find_foreign(const struct ring *ring, const struct areas *areas, struct foreign_ranges *ranges)
 {
     ranges->n = 0;
@@ -511,7 +511,7 @@ static void find_foreign(const struct ring *ring, const struct areas *areas, str
             add_range(ranges, areas->items[i].pages, areas->items[i].page_bytes);
 }
 
-/* An address between two of those that malloc() aligns its blocks to is inside a block. */
+/* An address that is not aligned like malloc()'s blocks is inside a block. */
 static bool may_be_allocated(const struct foreign_ranges *ranges, const char *text)
 {
     if ((uintptr_t)text % _Alignof(max_align_t) != 0)
@@ -528,8 +528,8 @@ static int by_address(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-/* Frees the texts that the routine has allocated, each of them once. Where a text lies tells whether the
- * routine has allocated that text: what came in with any argument, and constants, belong to others. */
+/* Frees the texts that the routine has allocated, each of them once. The address shows whether the routine
+ * has allocated a text: received arguments, and constants, are in known memory. */
 static void free_texts(const struct ring *ring, const struct areas *areas, const struct ring_texts *texts,
                        char *const *pointers)
 {
@@ -539,7 +539,7 @@ static void free_texts(const struct ring *ring, const struct areas *areas, const
     uintptr_t *own = malloc(texts->n * sizeof *own);
     uint64_t n = 0;
     if (!own)
-        return; /* the worker keeps more than it may then, and is replaced */
+        return; /* the worker may then keep too much, and is replaced */
     find_foreign(ring, areas, &ranges);
     for (uint64_t i = 0; i < texts->n; i++)
         if (pointers[i] && may_be_allocated(&ranges, pointers[i]))
@@ -571,8 +571,7 @@ static bool end_one(struct ring *ring, const struct areas *areas, const struct r
         free_texts(ring, areas, texts, pointers);
     else if (wrong)
         snprintf(ring->answer.trouble, sizeof ring->answer.trouble,
-                 "element %" PRIu64
-                 " is not the address of a text that ends with a 0 (all together at most "
+                 "element %" PRIu64 " is not the address of a text that ends with a 0 (all together at most "
                  "%s)",
                  wrong, bytes_text(TEXTS_MOST_BYTES, most));
     else

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files that libraries were loaded from, as they were then: a library that was built anew is another file, or
- * the same one with other contents, under a path that this process has long loaded.
- */
+ * Watches the files of loaded libraries: a rebuilt library is another file, or has other contents, under a
+ * path that this process has loaded. */
 #include "sed/crd/crd.h"
 
 #include <link.h>
@@ -28,7 +27,7 @@ static bool is_watched(const char *path)
     return false;
 }
 
-/* What cannot be looked at, or finds no memory, is not watched: it is then as if it never changed. */
+/* A file that cannot be read, or without memory for it, is not watched: it counts as unchanged. */
 void watch_file(const char *path)
 {
     struct watched new = {0};

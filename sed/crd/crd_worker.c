@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The life of a worker: wait, call, answer, tidy up.
- */
+ * The life of a worker: wait, call, answer, clean up. */
 #include "sed/crd/crd.h"
 
 #include "sed/crd/crd_command.h"
@@ -25,13 +24,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SPIN_NS       400000
-#define PREEMPTED_NS  250000 /* between two looks: a program that computes had the processor, not a daemon */
-#define SPIN_LOOKS    20     /* between two looks at the clock */
-#define SHY_JOBS      200    /* that many jobs without spinning after it was in somebody's way */
-#define ASIDE_NS      10000000 /* at least, between two moves to another processor */
-#define REMEMBERED    64       /* prepared calls, by key */
-#define LOOK_EVERY    64       /* calls that allocate nothing large may keep little each */
+#define SPIN_NS 400000
+#define PREEMPTED_NS                                                                                         \
+    250000             /* between two checks: another computing program had the processor, not a daemon */
+#define SPIN_LOOKS 20  /* between two looks at the clock */
+#define SHY_JOBS   200 /* jobs without polling after it disturbed another program */
+#define ASIDE_NS   10000000 /* least time between two moves to another processor */
+#define REMEMBERED 64       /* prepared calls, by key */
+#define LOOK_EVERY                                                                                           \
+    64 /* interval of memory checks for calls without large allocations, which can keep only little each */
 #define FD_SOCKET     3
 #define FD_BELL       4
 #define FD_FOLDER     5
@@ -45,16 +46,17 @@ struct remembered_call {
 struct worker {
     struct ring *ring;
     struct areas areas;
-    void *sections[PROBLEM_MAX_ARGUMENTS], *texts[PROBLEM_MAX_ARGUMENTS]; /* memory of those of the job */
-    struct paths paths;                                                   /* of the job's files */
-    struct stat descriptors[FD_FIRST_FREE]; /* as they were, to see that they still are */
+    void *sections[PROBLEM_MAX_ARGUMENTS],
+        *texts[PROBLEM_MAX_ARGUMENTS];      /* memory of the job's sections and texts */
+    struct paths paths;                     /* of the job's files */
+    struct stat descriptors[FD_FIRST_FREE]; /* as they were, to detect changes */
     struct timespec folder_changed;
-    uint64_t may_keep;      /* bytes after a call; 0: any number */
-    unsigned not_looked_at; /* calls since the last look at what is kept */
-    void *state;            /* that a routine has left behind for later calls; NULL: none */
+    uint64_t may_keep;      /* bytes after a call; 0: unlimited */
+    unsigned not_looked_at; /* calls since the last memory check */
+    void *state;            /* left by a routine for later calls; NULL: none */
     unsigned turn;
     bool in_stream;   /* the last job came soon after the one before */
-    unsigned shy;     /* jobs to go without spinning */
+    unsigned shy;     /* jobs to go without polling */
     int64_t moved_ns; /* when it last left the daemon's processor */
     struct remembered_call calls[REMEMBERED];
 };
@@ -69,14 +71,14 @@ static int64_t now_ns(void)
 void worker_reply(struct ring *ring, int bell)
 {
     ring->answer.refused_bytes = memory_refused(&ring->answer.memory_bytes);
-    /* A bell that the routine has closed is as good as rung by dying: the spawner tells of that. */
+    /* If the routine has closed the bell, ending has the same effect: the spawner reports it. */
     if (!ring_reply(ring, bell))
         _exit(0);
 }
 
 /* ---- waiting ---- */
 
-/* Looks for the next job, at most for SPIN_NS. */
+/* Polls for the next job, at most for SPIN_NS. */
 static bool spin_for_request(struct worker *worker, uint32_t last, int64_t now)
 {
     for (int64_t until = now + SPIN_NS, before = now; now < until; before = now) {
@@ -92,8 +94,9 @@ static bool spin_for_request(struct worker *worker, uint32_t last, int64_t now)
     return false;
 }
 
-/* Leaves the processor of the daemon's thread to it, which would otherwise wait for this one to stop looking.
- * Schedulers do not move what is awake off a processor whose owner sleeps now and then. */
+/* Moves away from the processor of the daemon's thread, which would otherwise wait until this worker stops
+ * polling. The scheduler does not move a running thread off a processor whose other thread sleeps now and
+ * then. */
 static bool step_aside(struct worker *worker, uint32_t poster, int64_t now)
 {
     cpu_set_t all, others;
@@ -108,9 +111,9 @@ static bool step_aside(struct worker *worker, uint32_t poster, int64_t now)
     return true;
 }
 
-/* To wake a worker on a sleeping processor takes many times as long as a tiny job. In a stream of jobs it
- * looks for the next one itself, as long as it is in nobody's way: not where the daemon's thread runs, and
- * not where others want to run. */
+/* Waking a worker on a sleeping processor takes many times as long as a tiny job. In a stream of jobs the
+ * worker polls for the next one, unless it disturbs others: not on the processor of the daemon's thread,
+ * and not where other processes want to run. */
 static void wait_for_request(struct worker *worker, uint32_t last)
 {
     struct ring *ring = worker->ring;
@@ -138,7 +141,7 @@ static void answer_unable(struct ring *ring, const struct esp_error *error)
     snprintf(ring->answer.text, sizeof ring->answer.text, "%s", error->text);
 }
 
-/* Returns how many came. */
+/* Returns how many were received. */
 static uint32_t receive_descriptors(int *descriptors)
 {
     char byte;
@@ -168,7 +171,8 @@ static enum esp_status map_segment(struct worker *worker, struct esp_error *erro
         return ESP_OK;
     int descriptors[RING_MAX_DESCRIPTORS];
     uint32_t n = receive_descriptors(descriptors);
-    if (n == 0) { /* an earlier routine has closed the socket: the call was not begun, another may make it */
+    if (n == 0) { /* an earlier routine has closed the socket: the call was not started, so another worker may
+                     make it */
         atomic_store(&worker->ring->taken, 0);
         _exit(0);
     }
@@ -178,7 +182,7 @@ static enum esp_status map_segment(struct worker *worker, struct esp_error *erro
     return status;
 }
 
-/* The call, prepared now or before. NULL: *error says why. */
+/* Returns the prepared call, from the cache or new. NULL: *error has the reason. */
 static struct invocation *find_call(struct worker *worker, struct esp_error *error)
 {
     const struct call_signature *signature = &worker->ring->job.signature;
@@ -242,8 +246,7 @@ static bool resolve_operands(struct worker *worker, void **operands, struct esp_
     return queries_are_sane(job) && job->result_offset <= RING_ARENA_BYTES - INVOKE_RESULT_BYTES;
 }
 
-/* Calls the routine once more in front, for the sizes of its work arrays. False: *error says what is lacking.
- */
+/* Calls the routine once before, for the sizes of its work arrays. False: *error has the reason. */
 static bool ask_for_sizes(struct worker *worker, struct invocation *invocation, void **operands, void *result,
                           struct esp_error *error)
 {
@@ -308,7 +311,8 @@ static void call_routine(struct worker *worker, struct invocation *invocation, v
     }
 }
 
-/* Somebody has removed the private folder, as programs do that clean /tmp: files could not be made there. */
+/* Whether the private folder was removed, for example by a program that cleans /tmp: files could not be
+ * created there. */
 static bool lost_its_folder(const struct worker *worker)
 {
     struct stat is;
@@ -320,12 +324,13 @@ static void serve(struct worker *worker)
     struct esp_error error;
     void *operands[SIGNATURE_MAX_PARAMETERS];
     struct invocation *invocation = NULL;
-    if (lost_its_folder(worker)) { /* the call was not begun: another worker, with a fresh folder, makes it */
+    if (lost_its_folder(worker)) { /* the call was not started: another worker, with a new folder, makes it */
         atomic_store(&worker->ring->taken, 0);
         _exit(0);
     }
     memory_begin_call();
-    /* The segment first: its descriptor is on the way in any case and must not meet the next job. */
+    /* The segment first: its descriptor is on the way in any case and must not be received by the next
+     * job. */
     bool mapped = map_segment(worker, &error) == ESP_OK;
     if (mapped && worker->ring->job.command.n_words > 0) {
         command_run(&(struct command_context){
@@ -348,13 +353,13 @@ static void serve(struct worker *worker)
         call_routine(worker, invocation, operands);
     else
         answer_unable(worker->ring, &error);
-    /* Before the answer: afterwards the daemon may give the memory to another session. */
+    /* Before the answer, because afterwards the daemon may give the memory to another session. */
     areas_unmap(&worker->areas);
     worker_reply(worker->ring, FD_BELL);
     paths_remove(&worker->paths);
 }
 
-/* ---- tidying up after a routine, while nobody waits for it ---- */
+/* ---- cleaning up after a routine, while no call waits ---- */
 
 static bool is_same(const struct worker *worker, int fd, struct stat *is)
 {
@@ -362,8 +367,9 @@ static bool is_same(const struct worker *worker, int fd, struct stat *is)
            is->st_dev == worker->descriptors[fd].st_dev;
 }
 
-/* A routine that closed or replaced the worker's own descriptors: let a fresh worker take over. The bell and
- * the folder are looked at each time, the others in turn: losing them harms less, and each look costs. */
+/* Whether a routine has closed or replaced the worker's own descriptors; then a new worker takes over. The
+ * bell and the folder are checked each time, the others in turn, because losing them is less harmful, and
+ * each check costs time. */
 static bool descriptors_are_whole(struct worker *worker)
 {
     static const int others[] = {FD_SOCKET, STDOUT_FILENO, STDERR_FILENO};
@@ -391,8 +397,8 @@ static bool has_children(void)
     return pid == 0;
 }
 
-/* What a routine has allocated and kept would be lost to the machine for as long as the worker lives: a fresh
- * one takes its place. Memory of a state is kept on purpose. */
+/* Memory that a routine has left allocated would be lost as long as the worker lives, so a new one
+ * replaces it. Memory of a state is kept on purpose. */
 static void give_up_memory(struct worker *worker)
 {
     if (worker->may_keep == 0 || worker->state ||
@@ -406,7 +412,7 @@ static void give_up_memory(struct worker *worker)
     _exit(WORKER_KEPT_TOO_MUCH);
 }
 
-/* About 1 us, in the time between an answer and the next call. */
+/* Takes about 1 us, between an answer and the next call. */
 static void tidy_up(struct worker *worker)
 {
     sigset_t none;
@@ -417,13 +423,13 @@ static void tidy_up(struct worker *worker)
     umask(077);
     uselocale(LC_GLOBAL_LOCALE);
     setlocale(LC_ALL, "C"); /* numbers on command lines have a decimal point */
-    __fpurge(stdout);       /* what a full pipe did not take is not the next routine's */
+    __fpurge(stdout);       /* output that a full pipe did not accept must not appear as the next routine's */
     clearerr(stdout);
     if (has_children() || !descriptors_are_whole(worker) || fchdir(FD_FOLDER) != 0)
         _exit(0);
 }
 
-/* ---- starting up ---- */
+/* ---- start ---- */
 
 _Noreturn void worker_cannot_begin(int output, const char *what)
 {
@@ -444,7 +450,7 @@ static int out_of_the_way(int fd)
     return fcntl(fd, F_DUPFD_CLOEXEC, FD_FIRST_FREE);
 }
 
-/* First out of the way of the numbers that are wanted, then to them. */
+/* Moves descriptors away from the wanted numbers first, then to them. */
 static void renumber(const struct worker_descriptors *descriptors)
 {
     int high[4] = {out_of_the_way(descriptors->socket), out_of_the_way(descriptors->bell),

@@ -11,7 +11,7 @@ struct invocation {
     void (*routine)(void);
     uint32_t n_parameters;
     bool returns;
-    bool plain; /* nothing but addresses and lengths, no result */
+    bool plain; /* only addresses and lengths, no result */
     enum base_type result_type;
     uint8_t by_value[SIGNATURE_MAX_PARAMETERS];
     ffi_type *types[SIGNATURE_MAX_PARAMETERS];
@@ -49,9 +49,9 @@ static enum esp_status prepare(struct invocation *invocation, const struct call_
     return ESP_OK;
 }
 
-/* Fortran's subroutines are called so, and libffi takes longer over their parameters than the smallest of
- * them over their work. Where parameters lie in registers and then on the caller's stack, which the caller
- * clears, too many of them do no harm: two forms of call are enough. */
+/* Fortran's subroutines have such signatures, and libffi's handling of parameters takes longer than the
+ * smallest of them. If parameters are passed in registers and then on the caller's stack, which the caller
+ * cleans up, additional ones are harmless: two forms of call suffice. */
 #if defined __x86_64__ || defined __aarch64__
 #define PLAIN_MOST 16
 #else

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calling a routine that is known by its address and signature only, through libffi.
- */
+ * Calls a routine by its address and signature, through libffi. */
 #ifndef SED_INVOKE_H
 #define SED_INVOKE_H
 
@@ -11,8 +10,8 @@
 
 struct invocation; /* a prepared call; used by one thread at a time */
 
-/* Prepares calls of `routine`. The caller destroys *invocation. ESP_INVALID when libffi cannot call such a
- * signature on this machine. */
+/* Prepares calls of `routine`. The caller destroys *invocation. ESP_INVALID when libffi does not support
+ * such a signature on this machine. */
 enum esp_status invocation_create(const struct call_signature *signature, void (*routine)(void),
                                   struct invocation **invocation, struct esp_error *error);
 void invocation_destroy(struct invocation *invocation);

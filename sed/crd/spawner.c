@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The spawner: a loop over the daemon's wishes and the deaths of workers.
- */
+ * The spawner: a loop over the daemon's messages and the deaths of workers. */
 #include "sed/crd/spawner.h"
 
 #include "sed/crd/crd.h"
@@ -36,7 +35,7 @@ struct child {
     UT_hash_handle by_id, by_pid;
 };
 
-/* A message that the daemon had no room for yet. */
+/* A message that did not fit into the daemon's socket yet. */
 struct unsaid {
     struct spawner_message message;
     struct unsaid *prev, *next;
@@ -51,7 +50,7 @@ struct spawner {
     int deaths; /* signalfd of SIGCHLD */
     struct spawner_setup setup;
     struct child *by_id, *by_pid;
-    bool ordered; /* to end, by a daemon that lives on */
+    bool ordered; /* ordered to end by a daemon that continues */
 };
 
 static bool try_to_say(struct spawner *spawner, const struct spawner_message *message)
@@ -63,7 +62,7 @@ static bool try_to_say(struct spawner *spawner, const struct spawner_message *me
     return n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
 }
 
-/* Never waits: while the daemon is writing to us it may not be reading. */
+/* Never blocks, because the daemon may be writing to us and not reading. */
 static void say(struct spawner *spawner, const struct spawner_message *message)
 {
     if (!spawner->unsaid && try_to_say(spawner, message))
@@ -113,14 +112,15 @@ static void set_limits(const struct spawner_setup *setup, int output)
     }
 }
 
-/* In the child: a process that owns nothing of the spawner. */
+/* Runs in the child: closes everything of the spawner. */
 static void become_worker(const struct spawner *spawner, uint32_t id, const int *descriptors, pid_t parent)
 {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) /* it died before the line above */
         _exit(1);
-    prctl(PR_SET_CHILD_SUBREAPER, 1); /* it sees what a routine detached, and ends after such a call */
+    prctl(PR_SET_CHILD_SUBREAPER,
+          1); /* so that it sees detached processes of a routine, and ends after such a call */
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     prctl(PR_SET_NAME, "espalier-worker");
     oom_offer_self();
@@ -149,7 +149,7 @@ static void folder_above(const struct spawner *spawner, char *path, size_t size)
         *end = '\0';
 }
 
-/* False: somebody else has something there. */
+/* False: another user has something at that path. */
 static bool make_own(const char *path)
 {
     struct stat is;
@@ -157,7 +157,7 @@ static bool make_own(const char *path)
                                       is.st_uid == geteuid() && (is.st_mode & 077) == 0);
 }
 
-/* A worker's private folder; those above it, too, where somebody has removed them. */
+/* Creates a worker's private folder, and the folders above it if they were removed. */
 static bool make_folder(const struct spawner *spawner, const char *path)
 {
     char above[SIGNATURE_MAX_PATH];
@@ -195,7 +195,7 @@ static int fork_worker(struct spawner *spawner, uint32_t id, const int *descript
     }
     if (child->pid == 0)
         become_worker(spawner, id, descriptors, self);
-    setpgid(child->pid, child->pid); /* whoever of the two is first: a kill must find the group */
+    setpgid(child->pid, child->pid); /* in both processes, because a kill must find the group */
     HASH_ADD(by_id, spawner->by_id, id, sizeof child->id, child);
     HASH_ADD(by_pid, spawner->by_pid, pid, sizeof child->pid, child);
     say_status(spawner, SPAWNER_BORN, id, child->pid, 0);
@@ -229,7 +229,7 @@ static void kill_worker(struct spawner *spawner, uint32_t id)
         kill(-child->pid, SIGKILL);
 }
 
-/* What the routine has started and left in its process group ends with it. */
+/* Processes that the routine has left in its process group are killed with it. */
 static void bury(struct spawner *spawner, struct child *child, int status)
 {
     char path[SIGNATURE_MAX_PATH + 16];
@@ -241,8 +241,9 @@ static void bury(struct spawner *spawner, struct child *child, int status)
     free(child);
 }
 
-/* Descendants of routines that left their process group (setsid) are handed to us when their parent ends:
- * whoever is our child and no worker is killed. Their own children follow when they die. Returns how many. */
+/* Descendants of routines that left their process group (setsid) become our children when their parent
+ * ends: every child that is no worker is killed. Their own children follow when they die. Returns how
+ * many. */
 static int kill_strays(struct spawner *spawner)
 {
     char path[64];
@@ -266,8 +267,8 @@ static void reap(struct spawner *spawner)
 {
     for (;;) {
         siginfo_t info = {0};
-        /* Looked at first and collected afterwards: while it is a zombie its process group cannot be
-         * another's. */
+        /* Examined first and collected afterwards: while it is a zombie its process group number cannot be
+         * reused. */
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
             return;
         struct child *child;
@@ -289,10 +290,10 @@ struct probe_result {
     int32_t status; /* enum esp_status */
     int32_t threads;
     char text[512];
-    char file[SIGNATURE_MAX_PATH]; /* it was loaded from */
+    char file[SIGNATURE_MAX_PATH]; /* the file that it was loaded from */
 };
 
-/* In a child of its own: what a library does when it is loaded must not happen to the spawner. */
+/* Runs in a separate child, because loading a library may have any effect. */
 static void probe(const struct spawner_check *check, int pipe_end)
 {
     struct probe_result result = {.status = ESP_OK};
@@ -354,7 +355,8 @@ static void check(struct spawner *spawner, const struct spawner_message *message
     bool loaded = library_is_loaded(wanted->folder, wanted->library);
     if (!loaded)
         run_probe(wanted, &result);
-    /* A library that starts threads by itself is loaded by workers only: the spawner must be able to fork. */
+    /* A library that starts threads when loaded is loaded by workers only, because the spawner must be
+     * able to fork. */
     if (!loaded && result.status == ESP_OK && result.threads == 1 &&
         library_load(wanted->folder, wanted->library, &error) == ESP_OK)
         watch_loaded();
@@ -386,7 +388,7 @@ static void set_up(struct spawner *spawner, const struct spawner_setup *setup)
 {
     spawner->setup = *setup;
     spawner->setup.folder[sizeof spawner->setup.folder - 1] = 0;
-    /* systemd-tmpfiles leaves locked folders alone. The lock goes with this process. */
+    /* systemd-tmpfiles ignores locked folders. The lock ends with this process. */
     char above[SIGNATURE_MAX_PATH];
     folder_above(spawner, above, sizeof above);
     const int folder = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -452,9 +454,9 @@ static bool listen_once(struct spawner *spawner)
     return true;
 }
 
-/* The folder of all spawners of a daemon is the daemon's to remove, which was killed: one of them does it.
- * The socket of a daemon that is killed may close some time before its lock goes. Where that takes too long
- * the next daemon of this user does it. */
+/* The daemon, which was killed, would have removed the folder of all its spawners, so one of them does.
+ * The socket of a killed daemon may close some time before its lock is released. If that takes too long,
+ * the next daemon of this user removes it. */
 static void remove_pool_folder(const struct spawner *spawner)
 {
     char path[sizeof spawner->setup.folder];
@@ -470,7 +472,7 @@ static void remove_pool_folder(const struct spawner *spawner)
     }
 }
 
-/* The daemon is gone, orderly or not: leave nothing behind. */
+/* The daemon has ended, orderly or not: removes everything. */
 static void end_all(struct spawner *spawner)
 {
     for (struct child *child = spawner->by_pid; child; child = child->by_pid.next)

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-/* Half of the bays are of the least size, half of the others of the next, and so on. */
+/* Half of the bays have the least size, half of the others the next, and so on. */
 static uint32_t size_class(uint32_t i)
 {
     uint32_t class = 0;

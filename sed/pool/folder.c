@@ -18,7 +18,7 @@
 
 void folder_empty(int folder)
 {
-    fchmod(folder, 0700); /* a command may have locked itself out */
+    fchmod(folder, 0700); /* a command may have removed its own permissions */
     int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *files = copy >= 0 ? fdopendir(copy) : NULL;
     if (!files) {
@@ -30,7 +30,7 @@ void folder_empty(int folder)
         if (strcmp(file->d_name, ".") == 0 || strcmp(file->d_name, "..") == 0 ||
             unlinkat(folder, file->d_name, 0) == 0)
             continue;
-        fchmodat(folder, file->d_name, 0700, 0); /* no link: unlinking one does not fail */
+        fchmodat(folder, file->d_name, 0700, 0); /* not a link: unlinking a link does not fail */
         int below = openat(folder, file->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (below >= 0) {
             folder_empty(below);
@@ -55,9 +55,9 @@ void folder_remove(const char *path)
 
 #define LOCK         "lock"
 #define FRESH_LOCK   "lock.new"
-#define UNFINISHED_S 60 /* in which a folder gets its lock */
+#define UNFINISHED_S 60 /* time in which a new folder gets its lock */
 
-/* Locked before it has its name: nobody finds it free. */
+/* Locked before it gets its name, so that it never looks abandoned. */
 static int take_lock(const char *folder)
 {
     int lock = -1, in = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -72,7 +72,7 @@ static int take_lock(const char *folder)
     return lock;
 }
 
-/* Whether it is of this user, and of a daemon that is no more, whose lock went with it. */
+/* Whether it is this user's, and of a daemon that has ended, which released its lock. */
 static bool is_left(const char *folder)
 {
     struct stat is;
@@ -96,7 +96,7 @@ bool folder_remove_left(const char *path)
     return true;
 }
 
-/* Its process was killed before it had locked it: nothing else is in it then. */
+/* Removes a folder whose process was killed before it locked the folder, which is empty then. */
 static void remove_unfinished(const char *path)
 {
     struct stat is;
@@ -123,7 +123,8 @@ static void remove_left(const char *where, const char *prefix)
         closedir(folders);
 }
 
-/* mkdtemp(), in a folder that is made again when it was removed. /tmp is not: it is for all users. */
+/* Like mkdtemp(), in a folder that is created again if it was removed, except for /tmp, which all users
+ * share. */
 static bool make_in(const char *where, char *path)
 {
     if (mkdtemp(path))
@@ -131,7 +132,7 @@ static bool make_in(const char *where, char *path)
     if (errno != ENOENT || strcmp(where, "/tmp") == 0 || !folders_make(where, 0))
         return false;
     log_notice("the folder %s was not there: it is made", where);
-    memcpy(path + strlen(path) - 6, "XXXXXX", 6); /* mkdtemp() has put letters there */
+    memcpy(path + strlen(path) - 6, "XXXXXX", 6); /* restores the letters that mkdtemp() has replaced */
     return mkdtemp(path) != NULL;
 }
 
@@ -165,11 +166,11 @@ enum esp_status folder_make(const char *where, const char *kind, char *path, siz
     return status;
 }
 
-/* ---- folders that several processes use ---- */
+/* ---- folders shared by several processes ---- */
 
 #define ATTEMPTS 10
 
-/* Of the folder itself, which somebody may be removing. -1: it has none yet. */
+/* Locks the folder itself, which another process may be removing. -1: it has no lock yet. */
 static int join_lock(int in)
 {
     struct stat is;
@@ -181,7 +182,7 @@ static int join_lock(int in)
     return -1;
 }
 
-/* Locked before it has its name, like that of one process. */
+/* Locked before it gets its name, like the lock of a single process. */
 static int make_lock(int in)
 {
     char fresh[40];

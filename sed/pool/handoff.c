@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* At the end of its bay: what goes beyond that meets the guard at once. */
+/* Puts the value at the end of its bay, so that an access beyond it fails at once. */
 static int32_t put_in_bay(struct writer *writer, const void *from, uint32_t bytes, int32_t argument)
 {
     struct handoff *handoff = writer->handoff;
@@ -31,8 +31,8 @@ static int32_t put_in_bay(struct writer *writer, const void *from, uint32_t byte
     return (int32_t)handoff->n_values++;
 }
 
-/* Puts a value of `bytes` into the arena, with a fence behind (and before: the last one's). `from` may be
- * NULL. Returns its index among the values, or -1 when the arena is full. */
+/* Puts a value of `bytes` into the arena, with a fence after it (and before: that of the last one). `from`
+ * may be NULL. Returns its index among the values, or -1 when the arena is full. */
 static int32_t handoff_put_value(struct writer *writer, const void *from, uint64_t bytes, int32_t argument)
 {
     struct handoff *handoff = writer->handoff;
@@ -48,7 +48,7 @@ static int32_t handoff_put_value(struct writer *writer, const void *from, uint64
         return -1;
     }
     unsigned char *arena = writer->ring->arena;
-    uint32_t offset = handoff->used + more; /* the fence before it is there already, but for that much */
+    uint32_t offset = handoff->used + more; /* the fence before it exists already, except for that much */
     ring_fence_write(arena + handoff->used, more);
     if (from)
         memcpy(arena + offset, from, bytes);
@@ -59,7 +59,7 @@ static int32_t handoff_put_value(struct writer *writer, const void *from, uint64
     return (int32_t)handoff->n_values++;
 }
 
-/* The number of that descriptor among those that go with the job. */
+/* Returns the index of that descriptor among those sent with the job. */
 static uint32_t handoff_put_descriptor(struct writer *writer, int fd)
 {
     struct handoff *handoff = writer->handoff;
@@ -72,7 +72,7 @@ static uint32_t handoff_put_descriptor(struct writer *writer, int fd)
     return i;
 }
 
-/* A datum in pieces is put together in memory of the worker's own, or where the routine writes over it. */
+/* A datum in pieces is assembled in the worker's own memory, or where the routine overwrites it. */
 static void put_source(struct writer *writer, uint32_t index, const struct job_file *source,
                        struct ring_area *area)
 {
@@ -121,7 +121,7 @@ static enum esp_status put_area(struct writer *writer, uint32_t index, const str
     return ESP_OK;
 }
 
-/* Strings go with the final 0 that C wants, whether or not the caller counted it. */
+/* Strings are passed with C's final 0, whether or not the caller counted it. */
 static int32_t put_string(struct writer *writer, uint32_t index, const struct job_argument *argument)
 {
     int32_t value = handoff_put_value(writer, argument->data, argument->bytes + 1, (int32_t)index);
@@ -165,7 +165,7 @@ static enum esp_status dims_of(const struct job *job, uint32_t index, int64_t *d
     return status;
 }
 
-/* Which elements of its array such an argument is. */
+/* Computes which elements of its array such an argument has. */
 static enum esp_status handoff_section(const struct job *job, uint32_t index, struct section *section,
                                        struct esp_error *error)
 {
@@ -174,7 +174,7 @@ static enum esp_status handoff_section(const struct job *job, uint32_t index, st
     return status == ESP_OK ? problem_section(job->problem, index, job->scope, dims, section, error) : status;
 }
 
-/* Of a matrix of which the routine is told leading(): how its columns lie there; and its memory. */
+/* For a matrix with leading(): computes the distance of its columns, and its memory. */
 static enum esp_status handoff_columns(const struct job *job, uint32_t index, struct section *section,
                                        struct esp_error *error)
 {
@@ -184,7 +184,7 @@ static enum esp_status handoff_columns(const struct job *job, uint32_t index, st
     return status;
 }
 
-/* The worker makes the whole array from the elements that came. */
+/* The worker makes the whole array from the received elements. */
 static enum esp_status put_whole(struct writer *writer, uint32_t index, const struct section *which,
                                  struct ring_operand *operand)
 {
@@ -222,7 +222,7 @@ static enum esp_status handoff_put_columns(struct writer *writer, uint32_t index
                                                : put_whole(writer, index, &section, operand);
 }
 
-/* The parameters of a call that ranks make together: each array that is distributed becomes a part. */
+/* The parameters of a call that ranks compute together: each distributed array becomes a part. */
 
 static void refer(struct writer *writer, const struct job_file *file,
                   const struct block_cyclic_matrix *layout, struct ring_pieces *pieces)
@@ -235,8 +235,8 @@ static void refer(struct writer *writer, const struct job_file *file,
                                    .before = file->before};
 }
 
-/* Ranks take their parts of a datum straight from where it lies, in pieces or in one: what the routine writes
- * over is not filled as a whole first. */
+/* Ranks take their parts of a datum directly from its memory, in pieces or in one: an array that the
+ * routine overwrites is not assembled first. */
 static void put_pieces(struct writer *writer, uint32_t index, struct ring_part *part)
 {
     const struct job_argument *argument = &writer->handoff->job.arguments[index];
@@ -271,7 +271,7 @@ static enum esp_status new_part(struct writer *writer, uint32_t index, struct ri
     if (status == ESP_OK && whole && part->from.there && part->whole.place == OPERAND_AREA)
         writer->ring->job.areas[part->whole.value].source = RING_NO_SOURCE;
     if (status == ESP_OK && whole && part->whole.place == OPERAND_AREA)
-        writer->ring->job.areas[part->whole.value].blank = false; /* its parts are */
+        writer->ring->job.areas[part->whole.value].blank = false; /* the parts are zeroed instead */
     return status;
 }
 
@@ -290,7 +290,7 @@ static enum esp_status put_part(struct writer *writer, uint32_t index, enum oper
     return status;
 }
 
-/* What a parameter of a parallel implementation is on a rank; *found false: what it is elsewhere too. */
+/* Makes a parameter of a parallel implementation for a rank; *found false: it is an ordinary parameter. */
 static enum esp_status handoff_put_part(struct writer *writer, const struct call_parameter *parameter,
                                         struct ring_operand *operand, bool *found)
 {
@@ -335,7 +335,7 @@ enum esp_status handoff_check_texts(const struct job *job, uint32_t index, uint6
     return status;
 }
 
-/* Of the texts that came, at least 1: Fortran's elements are never empty here. */
+/* Returns the longest text's length, at least 1, because Fortran's elements are never empty here. */
 static uint64_t longest_text(const struct job *job, uint32_t index, uint64_t n, uint64_t *which)
 {
     struct text_item item = {0};
@@ -351,7 +351,7 @@ static uint64_t longest_text(const struct job *job, uint32_t index, uint64_t n, 
     return longest;
 }
 
-/* How many characters Fortran's elements have: what the description says, else those of the longest. */
+/* Sets the characters of Fortran's elements: according to the description, else those of the longest text. */
 static enum esp_status set_width(const struct job *job, const struct call_parameter *parameter,
                                  struct ring_texts *texts, struct esp_error *error)
 {
@@ -385,7 +385,7 @@ static enum esp_status set_width(const struct job *job, const struct call_parame
     return ESP_OK;
 }
 
-/* An array of strings as the routine's convention wants it: the worker makes it from what goes there. */
+/* Prepares an array of strings for the routine's convention: the worker makes it from the packed texts. */
 static enum esp_status handoff_put_texts(struct writer *writer, const struct call_parameter *parameter,
                                          struct ring_operand *operand)
 {
@@ -410,7 +410,7 @@ static enum esp_status handoff_put_texts(struct writer *writer, const struct cal
     return status == ESP_OK && texts->goes_in ? handoff_put_argument(writer, index, &texts->value) : status;
 }
 
-/* The parameter that tells the routine the size of the queried array; the parser has seen to it. */
+/* Returns the parameter that passes the size of the queried array; the parser has checked that it exists. */
 static uint32_t size_parameter(const struct implementation *implementation, uint32_t size)
 {
     uint32_t i = 0;
@@ -443,7 +443,7 @@ static enum esp_status put_query(struct writer *writer, uint32_t index, uint32_t
     return ESP_OK;
 }
 
-/* A number that the call passes. */
+/* Puts a number that the call passes. */
 static enum esp_status put_number(struct writer *writer, const void *raw, enum base_type type,
                                   struct ring_operand *operand)
 {
@@ -454,7 +454,7 @@ static enum esp_status put_number(struct writer *writer, const void *raw, enum b
     return ESP_OK;
 }
 
-/* The description's fault: the arguments were checked before. */
+/* An error in the description, because the arguments were checked before. */
 static enum esp_status number_failed(struct writer *writer, const char *parameter)
 {
     const struct job *job = &writer->handoff->job;
@@ -478,7 +478,7 @@ static enum esp_status put_expression(struct writer *writer, const struct call_p
                             : number_failed(writer, expr_text(parameter->value));
 }
 
-/* leading(A), as LAPACK wants it: at least 1. */
+/* leading(A), at least 1 as LAPACK requires. */
 static enum esp_status put_leading(struct writer *writer, const struct call_parameter *parameter,
                                    struct ring_operand *operand)
 {
@@ -494,7 +494,8 @@ static enum esp_status put_leading(struct writer *writer, const struct call_para
                             : number_failed(writer, handoff_argument_name(job, (int32_t)parameter->argument));
 }
 
-/* C passes what a state is, unless the routine makes or ends it; Fortran always passes where it is. */
+/* C passes the value of a state, unless the routine creates or destroys it; Fortran always passes its
+ * address. */
 static bool passes_address(const struct job *job, const struct call_parameter *parameter)
 {
     return job->implementation->convention == CONVENTION_FORTRAN ||
@@ -522,7 +523,7 @@ static enum esp_status put_callback(struct writer *writer, uint32_t index, struc
     return callback_outer_values(argument->callback, job->scope, callback->outer, writer->error);
 }
 
-/* The routine gets the path of the file, which the worker makes. */
+/* The routine gets the path of the file, which the worker creates. */
 static enum esp_status put_path(struct writer *writer, const struct call_parameter *parameter,
                                 struct ring_operand *operand)
 {
@@ -541,7 +542,7 @@ static enum esp_status put_path(struct writer *writer, const struct call_paramet
     return i < to->n_files ? ESP_OK : handoff_put_file(writer, &file);
 }
 
-/* What the routine gets of an argument that it takes. */
+/* Puts what the routine gets for an argument. */
 static enum esp_status put_passed(struct writer *writer, uint32_t index, struct ring_operand *operand)
 {
     const struct job *job = &writer->handoff->job;
@@ -566,7 +567,7 @@ static enum esp_status put_passed(struct writer *writer, uint32_t index, struct 
     return handoff_put_argument(writer, parameter->argument, operand);
 }
 
-/* Room for what the routine gives back through a parameter that is no argument. */
+/* Makes room for a result that the routine returns through a parameter that is no argument. */
 static enum esp_status put_room(struct writer *writer, uint32_t index, struct ring_operand *operand)
 {
     static const unsigned char zeros[16];
@@ -604,8 +605,8 @@ static enum esp_status put_parameter(struct writer *writer, uint32_t index)
     }
 }
 
-/* Fortran's length of a CHARACTER parameter: of an array, that of one element when it has more than one
- * dimension (character*8 names(n)), else all of it (character*(n) name). */
+/* Returns Fortran's hidden length of a CHARACTER parameter: for an array with more than one dimension,
+ * that of one element (character*8 names(n)), else of all of it (character*(n) name). */
 static uint64_t hidden_length(const struct job *job, const struct ring_job *to,
                               const struct call_parameter *parameter)
 {
@@ -627,8 +628,7 @@ static uint64_t hidden_length(const struct job *job, const struct ring_job *to,
     return job->arguments[parameter->argument].bytes;
 }
 
-/* All parameters of the routine, with Fortran's hidden lengths behind them; and the place of what it returns.
- */
+/* Puts all parameters of the routine, then Fortran's hidden lengths, and the place of its result. */
 static enum esp_status handoff_put_parameters(struct writer *writer)
 {
     const struct job *job = &writer->handoff->job;
@@ -650,7 +650,7 @@ static enum esp_status handoff_put_parameters(struct writer *writer)
     return ESP_OK;
 }
 
-/* The parameter that passes that argument itself. */
+/* Finds the parameter that passes that argument itself. */
 static bool passing(const struct implementation *implementation, uint32_t argument, uint32_t *parameter)
 {
     for (*parameter = 0; *parameter < implementation->n_parameters; ++*parameter)
@@ -660,7 +660,7 @@ static bool passing(const struct implementation *implementation, uint32_t argume
     return false;
 }
 
-/* The part of a parallel call that an array of numbers is distributed in. */
+/* Finds the part into which a parallel call distributes an array. */
 static bool distributed(const struct ring_job *job, uint32_t argument, uint32_t *part)
 {
     for (*part = 0; *part < job->n_parts; ++*part)
@@ -669,7 +669,7 @@ static bool distributed(const struct ring_job *job, uint32_t argument, uint32_t 
     return false;
 }
 
-/* Where a worker, or ranks, find the array. */
+/* Finds where a worker, or ranks, have the array. */
 static bool reaching(const struct writer *writer, uint32_t argument, uint32_t *place)
 {
     const struct implementation *implementation = writer->handoff->job.implementation;
@@ -677,8 +677,8 @@ static bool reaching(const struct writer *writer, uint32_t argument, uint32_t *p
                                                       : passing(implementation, argument, place);
 }
 
-/* The equation of the problem, if the call solves one that the worker or the ranks can look at. Columns that
- * lie apart are in memory of the server's. */
+/* Describes the problem's equation, if the call solves one that the worker or the ranks can check. Padded
+ * columns are in the server's memory. */
 static void handoff_put_system(struct writer *writer)
 {
     const struct job *job = &writer->handoff->job;
@@ -716,8 +716,8 @@ static void handoff_put_system(struct writer *writer)
     system->wanted = 1;
 }
 
-/* The arrays of a solver whose system nobody looks at. None, where a worker does not have one of them as a
- * whole, or ranks have one that is not distributed. */
+/* Lists the arrays of a solver whose solution is not checked. None, if a worker lacks the whole of one of
+ * them, or one is not distributed over the ranks. */
 static void handoff_put_results(struct writer *writer)
 {
     const struct job *job = &writer->handoff->job;
@@ -769,14 +769,14 @@ static enum esp_status handoff_put_result(struct writer *writer)
     return ESP_OK;
 }
 
-/* Commands take their values as files, and ranks of their own copy of the arena. */
+/* Not for commands, which take values as files, nor for ranks, which use their own copy of the arena. */
 static bool has_bays(const struct job *job)
 {
     return !job->implementation->command && !implementation_is_parallel(job->implementation);
 }
 
-/* What a call's values take of the arena at most, fences and all, when each array that finds a bay has it.
- * *arrays: there are some that do not. */
+/* Returns the most bytes of the arena that a call's values take, including fences, when each array with a
+ * bay uses it. *arrays: some have none. */
 static uint64_t arena_need(const struct job *job, struct handoff *handoff, bool *arrays)
 {
     uint64_t bays = 0;
@@ -804,8 +804,7 @@ static uint64_t arena_need(const struct job *job, struct handoff *handoff, bool 
     return bytes;
 }
 
-/* A routine's values lie at the end of the arena: what it writes behind them meets fences and then the
- * guard, however far it goes. */
+/* A routine's values lie at the end of the arena: writes beyond them meet fences and then the guard. */
 static void begin_arena(struct ring *ring, const struct job *job, struct handoff *handoff)
 {
     bool arrays = false;
@@ -818,7 +817,7 @@ static void begin_arena(struct ring *ring, const struct job *job, struct handoff
     ring_fence_write(ring->arena + handoff->front, handoff->used - handoff->front);
 }
 
-/* For the worker to tell whose guard was met. */
+/* Lets the worker say whose guard was hit. */
 static void tell_bays(struct ring *ring, const struct handoff *handoff)
 {
     ring->job.bays = 0;
@@ -896,7 +895,7 @@ enum esp_status handoff_write(struct ring *ring, const struct job *job, struct h
                               struct esp_error *error)
 {
     enum esp_status status = write_job(ring, job, handoff, error);
-    /* ESP_LIMIT of a start means that a worker will be free: what does not fit would be tried for ever, and
-     * everybody behind it would wait. */
+    /* ESP_LIMIT of a start means that a worker will be free later, so a call that never fits must return
+     * another status: otherwise it would be retried for ever and block the queue. */
     return status == ESP_LIMIT ? (error->status = ESP_INVALID) : status;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A command on its way to a worker: where the program is, its words with the values of this call, and the
- * ways of its arguments.
- */
+ * Prepares a command for a worker: finds the program, makes its words from the values of this call, and
+ * the paths of its arguments. */
 #include "sed/pool/handoff_write.h"
 
 #include "core/problem/texts.h"
@@ -22,7 +21,7 @@ static bool can_run(const char *path)
     return stat(path, &is) == 0 && S_ISREG(is.st_mode) && access(path, X_OK) == 0;
 }
 
-/* A file that lacks nothing but the right to run it: said instead of "there is no program". */
+/* Finds a file that lacks only execute permission, for a clearer error than "there is no program". */
 static bool is_not_executable(const struct problem *problem, const char *program, char *path)
 {
     struct stat is;
@@ -71,13 +70,13 @@ enum esp_status handoff_find_program(const struct problem *problem,
 
 /* ---- its words ---- */
 
-/* The words grow behind each other in the rest of the arena. */
+/* The words are written one after the other into the rest of the arena. */
 struct words {
     struct writer *writer;
     char *at;
     size_t used, size;
     uint32_t n;
-    struct text_item item; /* of the array that the word stands for */
+    struct text_item item; /* of the array that the word is for */
 };
 
 static bool put_bytes(struct words *words, const void *bytes, size_t n)
@@ -101,7 +100,8 @@ static bool put_number(struct words *words, const struct expr *value)
     char text[40];
     uint32_t index;
     if (expr_eval(value, &scope, &number, words->writer->error) != ESP_OK) {
-        words->writer->error->status = ESP_FAILED; /* as for a parameter that cannot be evaluated */
+        words->writer->error->status =
+            ESP_FAILED; /* the same status as for a parameter that cannot be evaluated */
         error_prefix(words->writer->error, "problem %s: {%s} in its command", job->problem->name,
                      expr_text(value));
         return false;
@@ -129,7 +129,7 @@ static bool put_string(struct words *words, uint32_t index)
     return argument->bytes == 0 || put_bytes(words, argument->data, argument->bytes);
 }
 
-/* Of an array, what stands for one element in the words. */
+/* Puts the text for one element of an array. */
 static bool put_element(struct words *words, const struct command *command, const struct command_part *part,
                         uint64_t index)
 {
@@ -172,7 +172,7 @@ static bool put_part(struct words *words, const struct command *command, const s
     return false;
 }
 
-/* How often the word comes: once, or for each element of the array that it names. */
+/* Counts the repetitions of a word: one, or one for each element of its array. */
 static bool count_word(const struct words *words, const struct command *command, uint32_t from, uint32_t to,
                        uint64_t *n)
 {
@@ -231,7 +231,7 @@ static bool has_variable_length(enum base_type type)
     return type == TYPE_STRING || type == TYPE_FILE;
 }
 
-/* Strings that go as the lines of a file must be lines. */
+/* Checks that strings which become the lines of a file have no line ends. */
 static enum esp_status check_lines(struct writer *writer, const struct command_file *file)
 {
     const struct job *job = &writer->handoff->job;
@@ -250,7 +250,7 @@ static enum esp_status check_lines(struct writer *writer, const struct command_f
     return status;
 }
 
-/* Of an array with a section the file has all elements: those that do not travel are 0. */
+/* For an array with a section, the file has all elements: those that do not travel are 0. */
 static enum esp_status put_whole(struct writer *writer, uint32_t index, struct ring_file *to)
 {
     enum esp_status status = handoff_put_section(writer, index, &to->operand);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a routine wrote where it may not.
- */
+ * Finds out where a routine wrote outside its arrays. */
 #include "sed/pool/handoff_judge.h"
 
 #include <string.h>
 
-/* What its array leaves of a bay, in front and behind. */
+/* Whether the unused part of a bay, before or after the array, is damaged. */
 static bool bay_is_damaged(const struct ring *ring, const struct handoff_value *value, bool *before)
 {
     uint32_t begin = RING_ARENA_BYTES + bay_offset((uint32_t)value->bay);
@@ -15,7 +14,7 @@ static bool bay_is_damaged(const struct ring *ring, const struct handoff_value *
     return *before || ring_fence_damage(ring_room_read(ring, behind), end - behind) >= 0;
 }
 
-/* The first value in the arena from number `i` on; NULL: none is left. */
+/* Returns the first value in the arena from number `i` on; NULL: none is left. */
 static const struct handoff_value *value_in_arena(const struct handoff *handoff, uint32_t i)
 {
     while (i < handoff->n_values && handoff->values[i].bay >= 0)
@@ -23,7 +22,7 @@ static const struct handoff_value *value_in_arena(const struct handoff *handoff,
     return i < handoff->n_values ? &handoff->values[i] : NULL;
 }
 
-/* The fence behind a value in the arena, up to the next one. */
+/* Checks the fence after a value in the arena, up to the next value. */
 static bool fence_behind_is_damaged(const struct ring *ring, const struct handoff *handoff,
                                     const struct handoff_value *value, int32_t *argument, bool *before)
 {
@@ -32,13 +31,14 @@ static bool fence_behind_is_damaged(const struct ring *ring, const struct handof
     int64_t damage = ring_fence_damage(ring->arena + from, next - from);
     if (damage < 0)
         return false;
-    /* Damage that leaves the first half behind a value alone came from the value behind it. */
+    /* If the first half of a fence is intact, the damage came from the value after it. */
     *before = damage >= (next - from) / 2 && behind && behind->argument >= 0;
     *argument = *before ? behind->argument : value->argument;
     return true;
 }
 
-/* Looks at all fences. On damage *argument is whose end was overrun (or beginning, *before), or -1. */
+/* Checks all fences. On damage *argument is the argument whose end (or beginning, *before) was overrun, or
+ * -1. */
 static bool fence_is_damaged(const struct ring *ring, const struct handoff *handoff, int32_t *argument,
                              bool *before)
 {
@@ -69,7 +69,7 @@ static void describe_damage(const struct job *job, int32_t argument, bool before
                   handoff_argument_name(job, argument), (unsigned long long)job->arguments[argument].bytes);
 }
 
-/* An input that the routine has changed, though the caller's is as it was; or -1. */
+/* Finds an input that the routine has changed, while the caller's is unchanged; or -1. */
 static int32_t changed_input(const struct ring *ring, const struct handoff *handoff)
 {
     for (uint32_t i = 0; i < handoff->n_values; i++) {

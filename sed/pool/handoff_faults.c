@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a routine ended that did not return, in words.
- */
+ * Explains how a routine ended that did not return. */
 #include "sed/pool/handoff_judge.h"
 
 #include <ctype.h>
@@ -17,7 +16,7 @@ const char *handoff_argument_name(const struct job *job, int32_t argument)
                : "?";
 }
 
-/* Text out of shared memory: it ends, and has no control characters. */
+/* Copies a text from shared memory: terminated, and without control characters. */
 void handoff_take_text(char *to, size_t size, const char *from)
 {
     size_t i = 0;
@@ -79,8 +78,8 @@ void handoff_describe_signal(const struct ring_answer *answer, const struct hand
                   strsignal(answer->code));
 }
 
-/* What the reader knows the parameter by, when the message is about the routine that was called and not
- * about one that it called in turn. */
+/* Appends the parameter's name, if the message is about the called routine and not about one that it
+ * called in turn. */
 static void append_parameter(const struct job *job, const char *routine, int32_t number, struct job_end *end)
 {
     const struct implementation *implementation = job->implementation;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a command gave back: results whose length only the call told.
- */
+ * Receives results of variable length from a command. */
 #include "sed/pool/handoff.h"
 
 #include "core/problem/texts.h"
@@ -13,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* One result's descriptor; -1: there is none. */
+/* Receives one result's descriptor; -1: there is none. */
 static int receive_output(int socket, struct ring_output *output)
 {
     union {
@@ -38,7 +37,7 @@ static int receive_output(int socket, struct ring_output *output)
     return fd;
 }
 
-/* Reads and does not map: whoever has the file could cut it. */
+/* Reads instead of mapping, because another process with the file could truncate it. */
 static enum esp_status read_output(int fd, struct job_argument *argument, uint64_t most,
                                    struct esp_error *error)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What came back from a worker: looked at, judged, and copied out.
- */
+ * Reads a worker's answer: checks it, and copies results out. */
 #include "sed/pool/handoff_judge.h"
 
 #include "core/problem/problem_solves.h"
@@ -23,8 +22,7 @@ static void append_last_words(struct job_end *end, const char *last_words)
                  last_words);
 }
 
-/* The scope of the error clauses and notes: the inputs as they were, scalar outputs and results as they are.
- */
+/* Makes the scope of the error clauses and notes: the original inputs, scalar outputs and results. */
 static void gather_results(const struct ring *ring, const struct handoff *handoff, struct number *values)
 {
     const struct problem *problem = handoff->job.problem;
@@ -53,7 +51,7 @@ static void gather_results(const struct ring *ring, const struct handoff *handof
             number_load(problem->arguments[implementation->result.argument].type, returned);
 }
 
-/* A count that is larger than its array would let who cuts the result there read behind its end. */
+/* Checks counts: one larger than its array would make the code that cuts the result read beyond its end. */
 static void judge_counts(const struct handoff *handoff, const struct number *values, struct job_end *end)
 {
     const struct problem *problem = handoff->job.problem;
@@ -81,7 +79,7 @@ static bool has_counts(const struct problem *problem)
     return false;
 }
 
-/* A call that is done has its note as the text of its `error`, whose status is ESP_OK. */
+/* A successful call has its note as the text of `error`, whose status is ESP_OK. */
 static void note_results(const struct implementation *implementation, const struct scope *scope,
                          struct job_end *end)
 {
@@ -115,7 +113,8 @@ static void judge_results(const struct ring *ring, const struct handoff *handoff
             note_results(implementation, &scope, end);
         return;
     }
-    end->error.status = ESP_FAILED; /* also when a clause cannot be evaluated: the caller did nothing wrong */
+    end->error.status =
+        ESP_FAILED; /* also when a clause cannot be evaluated, which is not the caller's fault */
     if (status != ESP_OK)
         return;
     problem_failure_text(&clause->message, &scope, end->error.text, sizeof end->error.text);
@@ -143,10 +142,10 @@ static void copy_outputs(const struct ring *ring, const struct handoff *handoff)
 
 /* ---- commands ---- */
 
-/* Room in an error's text for the words that the server and the client put before the text. */
+/* Room in an error's text for the words that server and client put before it. */
 #define WORDS_BEFORE 60
 
-/* The end of a text that has no more bytes than that, from the begin of a line if there is one. */
+/* Returns the end of a text with at most that many bytes, from the beginning of a line if possible. */
 static const char *end_of(const char *text, size_t most)
 {
     const size_t length = strlen(text);
@@ -155,7 +154,7 @@ static const char *end_of(const char *text, size_t most)
     return line && line[1] ? line + 1 : cut;
 }
 
-/* Appends the end of standard error. Several lines, such as a traceback, stay lines. */
+/* Appends the end of standard error, with its line ends, as for a traceback. */
 static void append_stderr(const struct ring_answer *answer, struct job_end *end)
 {
     static const char cut[] = "[...]\n", lead[] = "; it said:\n";
@@ -183,7 +182,7 @@ bool handoff_is_from_outside(int signal_number)
     return signal_number == SIGKILL || signal_number == SIGTERM;
 }
 
-/* A failed command's outputs are not looked at: they may be half of what they should be. */
+/* A failed command's outputs are ignored, because they may be incomplete. */
 static void read_command(const struct ring *ring, const struct ring_answer *answer,
                          const struct handoff *handoff, struct job_end *end)
 {
@@ -210,7 +209,7 @@ static void read_command(const struct ring *ring, const struct ring_answer *answ
         append_stderr(answer, end);
 }
 
-/* After the clauses of the description: a routine's own words say more. */
+/* Evaluated after the description's clauses, because the routine's own message is more precise. */
 static void judge_solution(const struct ring_verdict *verdict, const struct handoff *handoff,
                            struct job_end *end)
 {
@@ -241,7 +240,7 @@ static void judge_solution(const struct ring_verdict *verdict, const struct hand
             problem->name, solution, verdict->backward_error, shape.tolerance);
 }
 
-/* After the clauses likewise: an element of a solver's result that is not finite. */
+/* Reports an element of a solver's result that is not finite; called after the clauses are judged. */
 static void judge_elements(const struct ring_verdict *verdict, const struct handoff *handoff,
                            struct job_end *end)
 {
@@ -265,7 +264,7 @@ static void judge_elements(const struct ring_verdict *verdict, const struct hand
         problem->name, argument->name, place);
 }
 
-/* The clauses of the description come first, too: a routine that says why it has failed may write no file. */
+/* Called after the clauses are judged, because a routine that reports a failure may write no file. */
 static void judge_files(const struct ring_answer *answer, const struct handoff *handoff, struct job_end *end)
 {
     char trouble[sizeof answer->trouble];
@@ -286,19 +285,19 @@ static void read_returned(const struct ring *ring, const struct handoff *handoff
         judge_elements(&ring->answer.verdict, handoff, end);
     if (end->error.status == ESP_OK && handoff->has_texts)
         judge_files(&ring->answer, handoff, end);
-    /* LAPACK's routines leave numbers for the reader even when they failed: a factor up to the zero pivot. */
+    /* LAPACK's routines return useful numbers even when they fail: a factor up to the zero pivot. */
     if (end->error.status == ESP_OK || end->error.status == ESP_FAILED || end->error.status == ESP_INACCURATE)
         copy_outputs(ring, handoff);
 }
 
-/* Whether threads of a crashed worker could still write what the daemon is about to use again. */
+/* Whether threads of a crashed worker could still write to memory that the daemon is about to reuse. */
 static bool must_wait(const struct ring_answer *answer, const struct handoff *handoff)
 {
     return handoff->n_descriptors > 0 && !answer->alone &&
            (answer->kind == ANSWER_SIGNALLED || answer->kind == ANSWER_EXITED);
 }
 
-/* Why it failed, in all likelihood: few routines tell that an allocation failed. */
+/* Appends the likely reason of the failure, because few routines report a failed allocation. */
 static void append_refusal(const struct ring_answer *answer, const struct job *job, struct job_end *end)
 {
     if (answer->refused_bytes > 0)

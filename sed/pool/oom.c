@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Nobody looks while nothing computes. Who was killed in such a while did not compute here. */
+/* The counter is not read while nothing computes. A process killed in such a time did not compute here. */
 #define LONG_AGO_NS (5 * NS_PER_S)
 
 void oom_offer_self(void)
@@ -24,7 +24,7 @@ void oom_offer_self(void)
     close(file);
 }
 
-/* A line "oom_kill NUMBER" of the file. */
+/* Reads the line "oom_kill NUMBER" of the file. */
 static bool read_count(const char *path, uint64_t *killed)
 {
     char line[128];
@@ -37,7 +37,7 @@ static bool read_count(const char *path, uint64_t *killed)
     return found;
 }
 
-/* Of the first group on the way to the root that counts. */
+/* Takes the first group on the way to the root that has a counter. */
 static void take_file(const char *folder, bool version2, void *arg)
 {
     struct oom_watch *watch = arg;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pool: giving workers jobs, and taking the answers.
- */
+ * The pool: gives workers jobs, and takes their answers. */
 #include "sed/pool/processes_pool.h"
 
 #include "util/clock.h"
@@ -23,15 +22,15 @@
 #include <unistd.h>
 #include <utlist.h>
 
-/* A worker that runs on another processor has a tiny job done before a thread could fall asleep and be woken.
- */
+/* Time to poll for an answer: a worker on another processor finishes a tiny job before a thread could fall
+ * asleep and be woken. */
 #define SPIN_NS    10000
 #define SPIN_LOOKS 50                /* between two looks at the clock */
-#define RETRY_NS   (500 * NS_PER_MS) /* after a worker could not be made, or died at birth */
+#define RETRY_NS   (500 * NS_PER_MS) /* after a worker could not be created, or died at its start */
 
 /* ---- starting a job ---- */
 
-/* False: errno. */
+/* Returns false with errno. */
 static bool send_descriptors(struct worker *worker)
 {
     char byte = 0;
@@ -65,8 +64,8 @@ static struct worker *take_parked(struct pool *pool, uint64_t state)
     return worker;
 }
 
-/* The most recently used idle worker: its memory is warm. One that has not started up yet only when there is
- * no other. */
+/* Takes the most recently used idle worker, because its memory is warm. One that is still starting only
+ * when there is no other. */
 static struct worker *take_idle(struct pool *pool)
 {
     struct worker *worker;
@@ -98,8 +97,8 @@ static void post(struct pool *pool, struct worker *worker, unsigned tries)
     HASH_ADD(by_job, pool->by_job, job_id, sizeof worker->job_id, worker);
     pool->n_started++;
     struct ring *ring = worker->ring;
-    /* A tiny routine is often through before its helper comes: the bell would wake the monitor for nothing.
-     * Should the helper never come, the monitor's sweep finds the answer. */
+    /* A tiny routine often finishes before its helper thread comes: the bell would wake the monitor
+     * unnecessarily. If the helper never comes, the monitor's sweep finds the answer. */
     worker->promised = job->attended;
     if (worker->promised)
         atomic_fetch_add(&ring->attended, 1);
@@ -186,8 +185,8 @@ static void end_job(struct pool *pool, struct worker *worker)
     HASH_DELETE(by_job, pool->by_job, worker);
 }
 
-/* It keeps what its routine has left for later calls. The first time, another takes its place among those
- * that take any job. */
+/* The worker keeps its routine's state for later calls. The first time, another worker replaces it among
+ * those for any job. */
 static void park(struct pool *pool, struct worker *worker)
 {
     if (worker->promised)
@@ -230,7 +229,7 @@ static bool read_answer(struct pool *pool, struct worker *worker, struct job_end
     if (command || (kind != ANSWER_RETURNED && kind != ANSWER_ILLEGAL))
         monitor_last_words(pool, worker, words);
     else
-        monitor_finish_output(pool, worker); /* afterwards nobody knows whose it is */
+        monitor_finish_output(pool, worker); /* later, the output could not be assigned to this job */
     bool usable = handoff_read(worker->ring, &worker->handoff, pool_now_ns() - worker->started_ns, words, end,
                                wait_for_death);
     enum esp_status status = end->error.status;
@@ -244,9 +243,9 @@ static bool read_answer(struct pool *pool, struct worker *worker, struct job_end
     return usable;
 }
 
-/* A job whose process was killed for want of memory is at fault, as the killer takes the largest one: it is
- * not begun again in another worker, or on another server, which would run out of memory, too. With the lock.
- */
+/* A job whose process was killed because memory was short is at fault, because the killer takes the
+ * largest process: it is not repeated in another worker, or on another server, which would run out of
+ * memory, too. With the lock. */
 static void blame_memory(const struct pool *pool, const struct worker *worker, int killed_by,
                          struct job_end *end)
 {
@@ -300,7 +299,7 @@ static void describe_verdict(const struct worker *worker, struct job_end *end)
         error_set(&end->error, ESP_CANCELLED, "cancelled while it was running");
 }
 
-/* It died before it took the job: another may. With the lock; true when another has it. */
+/* The worker died before it took the job, so another may have it. With the lock; true when another has it. */
 static bool try_another(struct pool *pool, struct worker *worker, struct job_end *end)
 {
     *end = (struct job_end){.error = {.status = ESP_SYSTEM}};
@@ -321,7 +320,7 @@ static void describe_unbegun(const struct worker *worker, const char *last_words
               last_words[0] ? ": " : "", last_words);
 }
 
-/* It was never born, or ended with its spawner. */
+/* Explains that a worker was never created, or ended with its spawner. */
 static void describe_unmade(const struct worker *worker, const char *why, bool begun, struct job_end *end)
 {
     end->lost = worker->link->socket < 0;
@@ -332,8 +331,8 @@ static void describe_unmade(const struct worker *worker, const char *why, bool b
         error_set(&end->error, ESP_SYSTEM, "no worker for the call: %s", why);
 }
 
-/* A busy worker is dead and nobody reads its answer. Fills *end; false when another worker has the job now.
- */
+/* A busy worker is dead and no thread reads its answer. Fills *end; false when another worker has the job
+ * now. */
 static bool bury_busy(struct pool *pool, struct worker *worker, const char *why, const char *last_words,
                       struct job_end *end)
 {
@@ -398,7 +397,7 @@ void pool_buried(struct pool *pool, struct worker *worker, int wait_status, cons
     if (why && worker->pid == 0 && worker->link->socket >= 0)
         pool_cannot(pool, why);
     const bool unborn = !atomic_load(&worker->ring->ready);
-    if (worker->state == WORKER_IDLE && unborn) /* at birth: not at once again */
+    if (worker->state == WORKER_IDLE && unborn) /* at its start: do not retry at once */
         pool->retry_ns = pool_now_ns() + POOL_RETRY_NS;
     if (worker->state != WORKER_DOOMED && unborn && worker->pid != 0 && last_words[0])
         pool_cannot(pool, last_words);
@@ -413,7 +412,7 @@ void pool_buried(struct pool *pool, struct worker *worker, int wait_status, cons
     } else if (worker->state == WORKER_BUSY && (!worker->claimed || worker->wait_for_death)) {
         reported = bury_busy(pool, worker, why, last_words, &end);
     }
-    /* Whoever waits for its answer waits in vain. */
+    /* Wakes threads that wait for its answer. */
     atomic_store(&worker->ring->reply, RING_DONE);
     ring_wake(&worker->ring->reply);
     pthread_mutex_unlock(&pool->lock);
@@ -452,8 +451,8 @@ static bool is_answered(struct ring *ring)
     return (atomic_load_explicit(&ring->reply, memory_order_acquire) & ~RING_WAITERS) == RING_DONE;
 }
 
-/* Returns when the answer to that request is there, at `until_ns`, or a little early. For a worker that was
- * awake it looks before it sleeps. */
+/* Returns when the answer to that request is there, at `until_ns`, or a little early. Polls before
+ * sleeping if the worker was awake. */
 static void watch(struct ring *ring, uint32_t request, bool awake, int64_t until_ns)
 {
     int64_t spin_until = awake ? pool_now_ns() + SPIN_NS : INT64_MIN;
@@ -486,7 +485,8 @@ static bool pool_help(struct workers *workers, uint64_t job_id, int64_t until_ns
         atomic_fetch_add(&worker->ring->attended, 1);
     watch(worker->ring, request, awake, until_ns);
     atomic_fetch_sub(&worker->ring->attended, 1);
-    /* Once more behind that: the worker may have answered without ringing the bell, trusting in us. */
+    /* Check again: the worker may have answered without ringing the bell, because it saw this thread
+     * waiting. */
     if (is_answered(worker->ring))
         pool_collect(pool, worker);
     pthread_mutex_lock(&pool->lock);

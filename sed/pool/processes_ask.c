@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What can be asked of the pool: whether a routine is there, who is at work.
- */
+ * Queries of the pool: whether a routine exists, which worker has a job. */
 #include "sed/pool/processes_pool.h"
 
 #include "util/log.h"
@@ -12,10 +11,10 @@
 #include <time.h>
 #include <utlist.h>
 
-#define SILENCE_S 30 /* of a spawner that has libraries to load */
+#define SILENCE_S 30 /* longest silence of a spawner that loads libraries */
 
-/* Asks the spawner and waits for what it says: of a library, or (NULL) of files that have changed.
- * ESP_TIMEOUT, ESP_SYSTEM, and whatever it says. Without the lock. */
+/* Asks the spawner and waits for its answer: about a library, or (NULL) about changed files. ESP_TIMEOUT,
+ * ESP_SYSTEM, or the answer's status. Without the lock. */
 static enum esp_status ask_spawner(struct pool *pool, const struct spawner_check *check,
                                    struct esp_error *error)
 {
@@ -91,7 +90,7 @@ enum esp_status processes_renew(struct workers *workers, const struct problem_se
     return status;
 }
 
-/* Workers that have started up. With the lock. */
+/* Counts workers that have started. With the lock. */
 static uint32_t count_ready(const struct pool *pool)
 {
     uint32_t n = HASH_CNT(by_job, pool->by_job);
@@ -150,7 +149,8 @@ double pool_progress(struct workers *workers, uint64_t job_id)
 
 /* ---- questions of routines to their callers ---- */
 
-/* The worker of a job that waits for an answer, and the number of its question; or NULL. With the lock. */
+/* Returns the worker of a job that waits for an answer, and the number of its question; or NULL. With the
+ * lock. */
 static struct worker *find_asking(struct pool *pool, uint64_t job_id, uint32_t *number)
 {
     struct worker *worker = pool_find_job(pool, job_id);
@@ -169,7 +169,7 @@ bool pool_question(struct workers *workers, uint64_t job_id, struct job_question
     if (worker) {
         const struct ring_question *from = &worker->ring->question;
         *question = (struct job_question){.number = number, .argument = from->argument, .bytes = from->bytes};
-        /* Believed by nobody: it may have been scribbled over. */
+        /* Not trusted: the routine may have overwritten it. */
         if (question->bytes > CALLBACK_MOST_BYTES)
             question->bytes = CALLBACK_MOST_BYTES;
         if (data)
@@ -198,7 +198,7 @@ void pool_answer(struct workers *workers, uint64_t job_id, uint64_t number, enum
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* The next job with a question that nobody was told of, which is told now; 0: none. */
+/* Returns the next job with an unreported question, and marks it as reported; 0: none. */
 static uint64_t next_untold(struct pool *pool)
 {
     uint64_t job_id = 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Making and ending the pool.
- */
+ * Creates and destroys the pool. */
 #include "sed/pool/processes_pool.h"
 
 #include "sed/pool/folder.h"
@@ -20,8 +19,8 @@
 
 #define MAX_WORKERS 8192
 
-/* Descriptors: of each worker its socket and its output, one more while it is made; for the server's other
- * needs (its log, the spawner, memory of calls, some connections) a few. */
+/* Descriptors: each worker needs its socket and its output, and one more while it is created; the server
+ * needs a few for its log, the spawner, memory of calls, and connections. */
 #define WORKER_DESCRIPTORS 2
 #define OTHER_DESCRIPTORS  48
 
@@ -38,7 +37,8 @@ static enum esp_status check_options(const struct processes_options *options, st
     return ESP_OK;
 }
 
-/* With too few, workers would be lacking one by one, and calls fail later for no reason that they tell. */
+/* Checks them first: with too few, workers would be missing one by one, and calls would fail later without
+ * a clear reason. */
 static enum esp_status check_descriptors(const struct processes_options *options, struct esp_error *error)
 {
     struct rlimit limit;
@@ -104,7 +104,7 @@ static enum esp_status start_all(struct pool *pool, struct esp_error *error)
         status = link_start(pool, error);
     if (status != ESP_OK)
         return status;
-    /* From now on it is known: a later spawner learns it from its own checks. */
+    /* Not needed any more: a later spawner learns the libraries from its own checks. */
     pool->options.problems = NULL;
     pthread_mutex_lock(&pool->lock);
     pool_refill(pool, false);

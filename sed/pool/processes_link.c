@@ -28,8 +28,8 @@
 extern char **environ;
 
 #define STOP_MS 15000
-/* A spawner that says nothing for so many looks is taken for dead. Looks are counted, and not time: a daemon
- * that was itself stopped for a while has not looked. Loading a library takes longer than anything else. */
+/* A spawner that is silent for this many checks is taken for dead. Checks are counted instead of time,
+ * because a daemon that was itself stopped has not checked. Loading a library takes longest. */
 #define LOOK_NS     (500 * NS_PER_MS)
 #define MOST_LOOKS  10
 #define CHECK_LOOKS 80
@@ -46,7 +46,7 @@ static bool is_replaced(const char *entry, char *const *replacements)
     return false;
 }
 
-/* Ours first, then what the daemon has. The strings are not copied. */
+/* Puts our variables first, then the daemon's. Does not copy the strings. */
 static char **merge_environment(char **replacements)
 {
     size_t n = 0, used = 0;
@@ -81,9 +81,9 @@ static enum esp_status run_program(struct pool *pool, struct link *link, int soc
     posix_spawn_file_actions_adddup2(&files, socket, SPAWNER_SOCKET);
     posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDWR, 0);
     posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_RDWR, 0);
-    /* Not the standard error of whoever started the daemon, who may wait for its end. */
+    /* Not the standard error of the daemon's caller, which may wait for its end. */
     posix_spawn_file_actions_adddup2(&files, log_descriptor(), 2);
-    posix_spawnattr_setsigdefault(&attributes, &all); /* the ORB ignores SIGPIPE: routines do not */
+    posix_spawnattr_setsigdefault(&attributes, &all); /* the ORB ignores SIGPIPE: routines must not */
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
     int why = posix_spawn(&link->pid, pool->program, &files, &attributes, arguments, environment);
@@ -108,8 +108,8 @@ static enum esp_status run_spawner(struct pool *pool, struct link *link, int soc
     snprintf(libraries, sizeof libraries, "LD_LIBRARY_PATH=%s%s%s",
              pool->library_path ? pool->library_path : "", pool->library_path && before ? ":" : "",
              before ? before : "");
-    /* OpenBLAS starts its threads when it is loaded, which the spawner must not have; workers start theirs.
-     * What Fortran writes is not to be lost in a buffer when a routine stops the process. */
+    /* OpenBLAS starts its threads when it is loaded, which the spawner must not have; workers start
+     * theirs. Output of Fortran must not be lost in a buffer when a routine stops the process. */
     char *replacements[] = {(char *)"OPENBLAS_NUM_THREADS=1",
                             (char *)"GFORTRAN_UNBUFFERED_PRECONNECTED=y",
                             folder,
@@ -128,14 +128,14 @@ static enum esp_status run_spawner(struct pool *pool, struct link *link, int soc
 
 /* ---- messages ---- */
 
-/* How long to wait where the kernel has no room for a message and does not tell when it has some. */
+/* How long to wait when the kernel has no room for a message and does not say when it has. */
 #define REFUSED_NS (10 * NS_PER_MS)
-/* How long a spawner that is to end may take to read what was sent before. */
+/* Time for a spawner that must end to read earlier messages. */
 #define END_MS 1000
 
 enum sent { SENT, SENT_NOT_YET, SENT_NEVER };
 
-/* Does not wait. SENT_NOT_YET: errno is EAGAIN when the socket is full, and says what else is lacking
+/* Does not wait. SENT_NOT_YET: errno is EAGAIN when the socket is full, and names the lacking resource
  * otherwise. */
 static enum sent send_now(const struct link *link, const struct spawner_message *message,
                           const int *descriptors, uint32_t n_descriptors)
@@ -173,7 +173,7 @@ static void free_unsent(struct link *link, struct unsent *unsent)
     free(unsent);
 }
 
-/* Has the monitor send the rest when there is room. */
+/* Lets the monitor send the rest when there is room. */
 static void await_room(struct pool *pool, struct link *link, bool socket_is_full)
 {
     struct epoll_event event = {.events = EPOLLIN | (socket_is_full ? EPOLLOUT : 0),
@@ -208,8 +208,8 @@ static enum esp_status keep_unsent(struct pool *pool, struct link *link,
     return ESP_OK;
 }
 
-/* Sends the message, or keeps it until the spawner has read what was sent before: a full socket is no fault
- * of anybody's. Copies the descriptors. */
+/* Sends the message, or queues it until the spawner has read earlier ones, because a full socket is no
+ * error. Copies the descriptors. */
 static enum esp_status send_message(struct pool *pool, struct link *link,
                                     const struct spawner_message *message, const int *descriptors,
                                     uint32_t n_descriptors, struct esp_error *error)
@@ -221,7 +221,7 @@ static enum esp_status send_message(struct pool *pool, struct link *link,
     if (sent == SENT)
         return ESP_OK;
     error_errno(error, "cannot reach the spawner of workers");
-    kill(link->pid, SIGKILL); /* it is gone, or of no use: the pool starts another */
+    kill(link->pid, SIGKILL); /* it is gone, or unusable: the pool starts another */
     return ESP_SYSTEM;
 }
 
@@ -243,7 +243,7 @@ bool link_is_full(const struct link *link)
     return link->unsent != NULL;
 }
 
-/* Sends a command for a caller that holds the lock. The spawner owes an answer from then on. */
+/* Sends a command for a caller that holds the lock. From then on the spawner must answer. */
 static enum esp_status send_command(struct pool *pool, struct link *link,
                                     const struct spawner_message *message, const int *descriptors,
                                     uint32_t n_descriptors, struct esp_error *error)
@@ -254,7 +254,8 @@ static enum esp_status send_command(struct pool *pool, struct link *link,
         return status;
     status = send_message(pool, link, &ping, NULL, 0, error);
     if (status != ESP_OK) {
-        kill(link->pid, SIGKILL); /* else it would obey a command that its giver thinks was never sent */
+        kill(link->pid,
+             SIGKILL); /* otherwise it would execute a command that the caller thinks was not sent */
         return status;
     }
     if (link->pings++ == 0) {
@@ -353,7 +354,7 @@ struct spawner_check link_wanted(const struct call_signature *signature)
     return check;
 }
 
-/* ---- its life ---- */
+/* ---- start and end ---- */
 
 static enum esp_status introduce(struct pool *pool, struct link *link, struct esp_error *error)
 {
@@ -400,8 +401,8 @@ static enum esp_status preload_one(struct pool *pool, struct preload *preload,
     return link_check(pool, 0, more, error);
 }
 
-/* A library that many implementations name is loaded once; one that does not load is reported by
- * processes_check(). Their answers carry the id 0, which nobody waits for. */
+/* Loads each library once, even if many implementations name it; processes_check() reports one that does
+ * not load. The answers have the id 0, for which no thread waits. */
 static enum esp_status preload(struct pool *pool, struct esp_error *error)
 {
     const struct problem_set *set = pool->options.problems;
@@ -420,8 +421,8 @@ static enum esp_status preload(struct pool *pool, struct esp_error *error)
     return status;
 }
 
-/* Each spawner has a folder of its own, which it removes at its end. Where somebody has removed the pool's
- * folder, the pool gets another one. */
+/* Each spawner has its own folder, which it removes at its end. If the pool's folder was removed, the pool
+ * gets another one. */
 static enum esp_status make_folder(struct pool *pool, struct link *link, struct esp_error *error)
 {
     for (int tries = 0; tries < 2; tries++) {
@@ -501,7 +502,7 @@ void link_stop(struct pool *pool, struct link *link)
     send_now(link, &end, NULL, 0);
     close(link->socket);
     link->socket = -1;
-    /* It kills its workers and removes their folders. One that hangs itself is killed, and they with it. */
+    /* It kills its workers and removes their folders. If it hangs, it is killed, and its workers with it. */
     for (int waited_ms = 0; waitpid(link->pid, NULL, WNOHANG) == 0; waited_ms++) {
         if (waited_ms == STOP_MS)
             kill(link->pid, SIGKILL);

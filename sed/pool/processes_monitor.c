@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The thread that watches over the pool: births and deaths, answers that nobody waits for, time limits, and
- * what routines print.
- */
+ * The thread that watches the pool: starts and deaths of workers, answers that no thread waits for, time
+ * limits, and the output of routines. */
 #include "sed/pool/processes_pool.h"
 #include "sed/pool/strays.h"
 
@@ -18,11 +17,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* While there is work, all workers are looked at this often: a routine that wrote over the ring may have kept
- * the bell from ringing. */
+/* While there are jobs, all workers are checked this often: a routine that overwrote the ring may have
+ * prevented the bell. */
 #define SWEEP_NS (250 * NS_PER_MS)
 
-/* Read in a row of one worker: others want to be looked at, too. More than the largest pipe has (1 MiB). */
+/* Most reads of one worker in a row, so that others are served, too. More than the largest pipe has (1
+ * MiB). */
 #define MOST_PIECES 257
 
 void monitor_wake(struct pool *pool)
@@ -62,7 +62,7 @@ static void finish_line(struct pool *pool, struct output *printed)
         pool->options.output(pool->options.output_arg, printed->job_seen, printed->line);
 }
 
-/* What writes one line over the other, as programs do that show how far they are, has said each of them. */
+/* A program that overwrites its line to show progress has printed each of these lines. */
 static void take_output(struct pool *pool, struct output *printed, const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
@@ -80,8 +80,7 @@ static void take_output(struct pool *pool, struct output *printed, const char *t
     }
 }
 
-/* What is read from now on is the present job's; what the last one had no right to say any more is dropped.
- */
+/* Assigns output read from now on to the present job; drops output of the last job beyond its limit. */
 static void turn_to_job(struct worker *worker)
 {
     struct output *printed = &worker->printed;
@@ -99,7 +98,7 @@ static void turn_to_job(struct worker *worker)
     printed->last[0] = 0;
 }
 
-/* A new stretch of time: it may print again. */
+/* In a new period of time the worker may print again. */
 static void renew_budget(struct pool *pool, struct worker *worker, bool at_once)
 {
     struct output *printed = &worker->printed;
@@ -112,9 +111,9 @@ static void renew_budget(struct pool *pool, struct worker *worker, bool at_once)
         listen_to_output(pool, worker, true);
 }
 
-/* One read; false when there was nothing. A job whose pipe is empty and for which nobody has begun to read
- * ends without the lock: so the mark is set in front of the reading, and should the next job have begun
- * meanwhile, it is the next one's text. */
+/* Reads once; false when there was nothing. A job whose pipe is empty and which no thread is reading ends
+ * without the lock. So the mark is set before reading, and if the next job has started meanwhile, the text
+ * is assigned to it. */
 static bool take_piece(struct pool *pool, struct worker *worker)
 {
     char text[4096];
@@ -148,7 +147,7 @@ void monitor_last_words(struct pool *pool, struct worker *worker, char *words)
     pthread_mutex_lock(&pool->output_lock);
     turn_to_job(worker);
     renew_budget(pool, worker, true);
-    /* It ends, so that the pipe comes to an end, unless something that it left running prints. */
+    /* The worker ends, so the pipe comes to an end, unless a process that it left running prints. */
     for (int piece = 0; piece < MOST_PIECES && take_piece(pool, worker); piece++)
         ;
     finish_line(pool, &worker->printed);
@@ -160,7 +159,7 @@ void monitor_finish_output(struct pool *pool, struct worker *worker)
 {
     char words[LAST_WORDS];
     int waiting = 0;
-    /* In this order: a reader sets its mark first and empties the pipe then. */
+    /* In this order, because a reader sets its mark first and then empties the pipe. */
     if ((ioctl(worker->output, FIONREAD, &waiting) == 0 && waiting > 0) ||
         atomic_load(&worker->printed.read_for) == worker->job_id)
         monitor_last_words(pool, worker, words);
@@ -198,7 +197,8 @@ static void on_output(struct pool *pool, uint32_t id, uint32_t events)
         return;
     pthread_mutex_lock(&pool->output_lock);
     drain(pool, worker);
-    /* The writing end is closed: its death is announced elsewhere, and this would be said for ever. */
+    /* The writing end is closed: the worker's death is reported elsewhere, and this event would repeat for
+     * ever. */
     if (!(events & EPOLLIN))
         epoll_ctl(pool->epoll, EPOLL_CTL_DEL, worker->output, NULL);
     pthread_mutex_unlock(&pool->output_lock);
@@ -263,7 +263,8 @@ static uint32_t any_worker_of(struct pool *pool, const struct link *link)
     return id;
 }
 
-/* They are killed when it ends, but that takes a moment, in which they could still write to memory. */
+/* Workers are killed when the spawner ends, but that takes a moment, in which they could still write to
+ * memory. */
 static void await_end_of_workers(struct pool *pool, const struct link *link)
 {
     int64_t until = pool_now_ns() + NS_PER_S;
@@ -275,13 +276,13 @@ static void await_end_of_workers(struct pool *pool, const struct link *link)
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* Its workers died with it. The pool starts another when it makes workers. */
+/* A lost spawner's workers died with the spawner. The pool starts another spawner when it creates workers. */
 static void on_spawner_lost(struct pool *pool, struct link *link)
 {
     pthread_mutex_lock(&pool->lock);
     link_stop(pool, link);
     end_check(pool, link);
-    link->workers++; /* it stays while it is looked at here */
+    link->workers++; /* keeps it while it is used here */
     pthread_mutex_unlock(&pool->lock);
     await_end_of_workers(pool, link);
     const unsigned strays = strays_kill(link->folder);
@@ -296,7 +297,7 @@ static void on_spawner_lost(struct pool *pool, struct link *link)
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* The link, when it has said something; NULL otherwise. */
+/* Returns the link when it has sent a message; NULL otherwise. */
 static struct link *receive(struct pool *pool, uint32_t number, struct spawner_message *message, bool *lost)
 {
     pthread_mutex_lock(&pool->lock);
@@ -336,7 +337,7 @@ static void on_spawner(struct pool *pool, uint32_t number)
 
 /* ---- answers and limits ---- */
 
-/* The next busy worker behind `id` whose answer is there, as its user; NULL when there is none. */
+/* Returns the next busy worker after `id` with an answer, as its user; NULL when there is none. */
 static struct worker *next_answered(struct pool *pool, uint32_t after)
 {
     struct worker *found = NULL;
@@ -352,7 +353,8 @@ static struct worker *next_answered(struct pool *pool, uint32_t after)
     return found;
 }
 
-/* The next busy worker behind `id` that nobody listens to, as its user; NULL when there is none. */
+/* Returns the next busy worker after `id` whose output is not being read, as its user; NULL when there is
+ * none. */
 static struct worker *next_muted(struct pool *pool, uint32_t after)
 {
     struct worker *found = NULL;
@@ -388,7 +390,7 @@ static void sweep(struct pool *pool)
     }
 }
 
-/* Kills what has run for too long. Returns when to look again. */
+/* Kills workers whose job has run for too long. Returns when to check again. */
 static int64_t enforce_limits(struct pool *pool)
 {
     int64_t next = CLOCK_NEVER, now = pool_now_ns();
@@ -453,8 +455,8 @@ void *monitor_run(void *arg)
     uint64_t seen = 0;
     while (!atomic_load(&pool->stopping)) {
         int64_t until = enforce_limits(pool);
-        /* One more sweep after the last job, so that a stream of calls does not wake this thread each time.
-         */
+        /* One more sweep after the last job, so that a stream of calls does not wake this thread each
+         * time. */
         pthread_mutex_lock(&pool->lock);
         if (until == CLOCK_NEVER && pool->n_started != seen)
             until = pool_now_ns() + SWEEP_NS;

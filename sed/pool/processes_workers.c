@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Making workers, and letting go of them.
- */
+ * Creates and releases workers. */
 #include "sed/pool/processes_pool.h"
 
 #include "util/clock.h"
@@ -64,8 +63,8 @@ static enum esp_status open_worker(struct pool *pool, struct worker *worker, int
         return error_errno(error, "cannot make a worker's socket");
     worker->socket = ends[0];
     given[0] = ends[1];
-    /* A routine that prints faster than the daemon reads waits, so that nothing is lost; the daemon does not.
-     */
+    /* Blocking for the routine, which waits if it prints faster than the daemon reads, so that no output
+     * is lost; the daemon does not wait. */
     if (pipe2(pipe_ends, O_CLOEXEC) != 0)
         return error_errno(error, "cannot make a pipe for a worker's output");
     worker->output = pipe_ends[0];
@@ -115,7 +114,7 @@ void pool_refill(struct pool *pool, bool urgent)
         return;
     struct esp_error error = {0};
     bool fine = pool->link || link_start(pool, &error) == ESP_OK;
-    /* A spawner that has not read what it was sent is asked for more when it has. */
+    /* If the spawner has not read earlier messages, further workers are requested when it has. */
     while (fine && pool->alive < pool->options.slots + pool->options.spares && !link_is_full(pool->link))
         fine = make_worker(pool, &error) == ESP_OK;
     if (fine)
@@ -141,7 +140,7 @@ void pool_retire(struct pool *pool)
         if (pool_is_current(pool, worker))
             continue;
         DL_DELETE(pool->idle, worker);
-        pool_doom(pool, worker); /* puts new ones behind */
+        pool_doom(pool, worker); /* creates a replacement */
     }
 }
 

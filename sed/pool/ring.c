@@ -16,7 +16,7 @@ enum esp_status ring_create(struct ring **ring, int *fd, struct esp_error *error
     int file = memfd_create("espalier-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (file < 0)
         return error_errno(error, "cannot make memory shared with a worker");
-    /* Sealed, or a worker that shortens it kills the daemon. */
+    /* Sealed, because a worker that truncates it would kill the daemon. */
     if (ftruncate(file, sizeof **ring) != 0 ||
         fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
         error_errno(error, "cannot make %zu bytes shared with a worker", sizeof **ring);
@@ -60,7 +60,7 @@ void ring_unmap(struct ring *ring)
 void ring_sleep(_Atomic uint32_t *word, uint32_t value, int64_t until_ns)
 {
     struct timespec until = {.tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S};
-    /* The bitset form takes an absolute time, so an interrupted wait need not be worked out anew. */
+    /* The bitset form takes an absolute time, so an interrupted wait need not recompute it. */
     syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value, until_ns == CLOCK_NEVER ? NULL : &until, NULL,
             FUTEX_BITSET_MATCH_ANY);
 }
@@ -76,7 +76,8 @@ bool ring_reply(struct ring *ring, int bell)
     uint32_t before = atomic_exchange(&ring->reply, RING_DONE);
     if (before & RING_WAITERS)
         ring_wake(&ring->reply);
-    /* Whoever leaves the word looks at it once more afterwards, so one of the two sees the other. */
+    /* A thread that stops watching the word checks it once more afterwards, so one of the two sees the
+     * other. */
     return atomic_load(&ring->attended) != 0 || write(bell, &one, sizeof one) == sizeof one;
 }
 
@@ -94,7 +95,7 @@ void ring_await_answer(struct ring *ring, uint32_t request, int64_t until_ns)
     }
 }
 
-/* Not a value that code likes to write: no 0 and no small integer, -2e300 as a double. */
+/* A value that code rarely writes: neither 0 nor a small integer, -2e300 as a double. */
 #define FENCE_BYTE 0xfd
 
 void ring_fence_write(unsigned char *from, uint64_t bytes)
@@ -104,7 +105,7 @@ void ring_fence_write(unsigned char *from, uint64_t bytes)
 
 int64_t ring_fence_damage(const unsigned char *from, uint64_t bytes)
 {
-    /* Fences are almost always whole: looked at in one go, byte by byte only when they are not. */
+    /* Fences are almost always intact: compared at once, and byte by byte only when they are not. */
     if (bytes == 0 || (from[0] == FENCE_BYTE && memcmp(from, from + 1, bytes - 1) == 0))
         return -1;
     for (uint64_t i = 0; i < bytes; i++)

@@ -87,7 +87,7 @@ static enum esp_status add_parameters(const struct problem *problem,
     return ESP_OK;
 }
 
-/* strncpy would fill the rest: these fields are long and the calls are many. */
+/* strncpy would fill the rest of these long fields, for every call. */
 static bool copy_text(char *to, size_t size, const char *from, size_t length)
 {
     if (length >= size)
@@ -97,7 +97,7 @@ static bool copy_text(char *to, size_t size, const char *from, size_t length)
     return true;
 }
 
-/* A description and the library it speaks of often lie in one folder. */
+/* A description and its library often lie in one folder. */
 static void set_folder(const struct problem *problem, struct call_signature *signature)
 {
     signature->folder[0] = 0;

@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ENVIRONMENT_MOST 1048576 /* bytes of one; what is beyond is not looked at */
-#define ROUNDS           20      /* of looking: they may be forking */
+#define ENVIRONMENT_MOST 1048576 /* most bytes of one that are read */
+#define ROUNDS           20      /* most searches: processes may be forking */
 
-/* Whether the value of one of these entries, each with its zero, is the folder or below it. */
+/* Whether the value of one of these zero-terminated entries is the folder or a path below it. */
 static bool names(const char *entries, size_t size, const char *folder)
 {
     const size_t length = strlen(folder);
@@ -29,7 +29,7 @@ static bool names(const char *entries, size_t size, const char *folder)
     return false;
 }
 
-/* Bytes of it; 0: it cannot be read, or is of another user. */
+/* Returns its bytes; 0: it cannot be read, or is another user's. */
 static size_t read_environment(const char *pid, char *to)
 {
     char path[64];
@@ -45,8 +45,8 @@ static size_t read_environment(const char *pid, char *to)
     return size;
 }
 
-/* Held before it is looked at: what is killed is what was seen, though the number may be another's by then.
- */
+/* Opens a pidfd before checking, so that the checked process is killed, even if its number is reused
+ * meanwhile. */
 static bool kill_if_named(const char *pid, const char *folder, char *room)
 {
     const int process = pidfd_open((pid_t)strtol(pid, NULL, 10), 0);
@@ -79,7 +79,7 @@ unsigned strays_kill(const char *folder)
     unsigned all = 0, n = 1;
     for (int round = 0; room && n > 0 && round < ROUNDS; round++) {
         if (round > 0)
-            usleep(1000); /* those that are dying do not count twice */
+            usleep(1000); /* dying processes must not count twice */
         all += n = look(folder, room);
     }
     free(room);

@@ -37,7 +37,7 @@ static bool changed(void *arg, bool news)
     return told && told(joined->workers.arg, news);
 }
 
-/* ---- what they are told ---- */
+/* ---- orders to both pools ---- */
 
 static enum esp_status start(struct workers *workers, const struct job *job, struct esp_error *error)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a rank on another host gets of a call's arguments, and where its results go.
- */
+ * Sends a call's arguments to a rank on another host, and receives its results. */
 #include "core/redistribution/pieces.h"
 #include "sed/ranks/envoy_internal.h"
 #include "sed/ranks/gang.h"
@@ -28,7 +27,7 @@ struct view {
     char *data;
 };
 
-/* So many bytes of file number `file` of the call. */
+/* Maps that many bytes of file number `file` of the call. */
 static enum esp_status view_open(const struct envoy_call *call, uint32_t file, uint64_t offset,
                                  uint64_t bytes, bool writable, struct view *view, struct esp_error *error)
 {
@@ -52,7 +51,7 @@ static void view_close(const struct view *view)
         munmap(view->pages, view->page_bytes);
 }
 
-/* The whole array of a part. */
+/* Maps the whole array of a part. */
 static enum esp_status view_whole(const struct envoy_call *call, const struct ring_part *part, bool writable,
                                   struct view *view, struct esp_error *error)
 {
@@ -70,7 +69,7 @@ static enum esp_status view_whole(const struct envoy_call *call, const struct ri
     return ESP_OK;
 }
 
-/* ---- there ---- */
+/* ---- to the rank ---- */
 
 static enum esp_status say(const struct envoy_call *call, const void *data, size_t bytes,
                            struct esp_error *error)
@@ -118,7 +117,7 @@ static enum esp_status say_area(const struct envoy_call *call, const struct ring
     return status;
 }
 
-/* Where this rank's part of the layout is, and how large it is. */
+/* Position and size of this rank's part in the layout. */
 struct part_place {
     int64_t row, col, rows, cols;
     uint64_t bytes;
@@ -155,7 +154,7 @@ static enum esp_status cut_part(const struct envoy_call *call, const struct ring
     return ESP_OK;
 }
 
-/* Whether the rank has it, as it says. */
+/* Whether the rank says that it has the part already. */
 static bool is_there(const struct envoy_call *call, const struct far_message *wants, uint32_t i,
                      uint64_t bytes)
 {
@@ -183,8 +182,8 @@ static enum esp_status say_part(const struct envoy_call *call, const struct far_
     return status;
 }
 
-/* Each whole array that goes in, and each part of this rank, cut out of where it lies, but those that are
- * there already, as the rank's FAR_WANTS says. */
+/* Sends each whole input array, and each part of this rank, cut from the whole, except those that the rank
+ * has already according to its FAR_WANTS. */
 static enum esp_status envoy_say_arguments(const struct envoy_call *call, const struct far_message *wants,
                                            struct esp_error *error)
 {
@@ -198,7 +197,7 @@ static enum esp_status envoy_say_arguments(const struct envoy_call *call, const 
     return status;
 }
 
-/* ---- and back ---- */
+/* ---- from the rank ---- */
 
 static enum esp_status hear(const struct envoy_call *call, void *data, size_t bytes, struct esp_error *error)
 {
@@ -217,7 +216,7 @@ static enum esp_status hear_area(const struct envoy_call *call, const struct rin
     return status;
 }
 
-/* Into its piece of a datum. */
+/* Receives a part into its piece of a datum. */
 static enum esp_status hear_piece(const struct envoy_call *call, const struct ring_part *part,
                                   const struct part_place *is, struct esp_error *error)
 {
@@ -233,7 +232,7 @@ static enum esp_status hear_piece(const struct envoy_call *call, const struct ri
     return status;
 }
 
-/* Into the whole array. */
+/* Receives a part into the whole array. */
 static enum esp_status hear_elements(const struct envoy_call *call, const struct ring_part *part,
                                      const struct part_place *is, struct esp_error *error)
 {
@@ -263,7 +262,7 @@ static enum esp_status hear_part(const struct envoy_call *call, const struct rin
     return part->to.there ? hear_piece(call, part, &is, error) : hear_elements(call, part, &is, error);
 }
 
-/* The first rank's small values and whole arrays. */
+/* Receives the first rank's small values and whole arrays. */
 static enum esp_status hear_values(const struct envoy_call *call, struct esp_error *error)
 {
     const struct ring_job *job = call->job;
@@ -280,7 +279,7 @@ static enum esp_status hear_values(const struct envoy_call *call, struct esp_err
     return status;
 }
 
-/* What the first rank puts back, and this rank's part of each result, to where they belong. */
+/* Receives what the first rank puts back, and this rank's part of each result. */
 static enum esp_status envoy_hear_results(const struct envoy_call *call, struct esp_error *error)
 {
     const struct ring_job *job = call->job;
@@ -290,13 +289,13 @@ static enum esp_status envoy_hear_results(const struct envoy_call *call, struct 
     return status;
 }
 
-#define IDLE_S 10 /* of a connection, before it is asked whether the other host is there, */
+#define IDLE_S 10 /* of a connection, before the other host is probed, */
 #define ASK_S  5  /* so often, */
-#define ASKS   3  /* so many times */
+#define ASKS   3  /* number of probes */
 
 /* ---- saying hello ---- */
 
-/* A dead host closes nothing. */
+/* A host that has lost power closes no connection. */
 static void ask_whether_it_is_there(int socket)
 {
     const int one = 1, idle = IDLE_S, interval = ASK_S, asks = ASKS;
@@ -309,7 +308,7 @@ static void ask_whether_it_is_there(int socket)
     setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_ms, sizeof unanswered_ms);
 }
 
-/* So many bytes, all of them within the deadline: who trickles is not waited for at each byte. */
+/* Receives that many bytes within one deadline for all of them, so that a slow sender cannot extend it. */
 static enum esp_status hear_soon(const struct envoy *envoy, void *data, int bytes, struct esp_error *error)
 {
     const int one = 1, wanted_ms = envoy->envoys->options.hello_ms;
@@ -338,7 +337,7 @@ static enum esp_status check_hello(const struct envoy *envoy, struct esp_error *
     return ESP_OK;
 }
 
-/* Each proves to the other that it knows the secret. */
+/* Each side proves to the other that it knows the secret. */
 static enum esp_status prove(struct envoy *envoy, struct esp_error *error)
 {
     struct envoys *envoys = envoy->envoys;
@@ -387,7 +386,7 @@ static enum esp_status give_pulse(struct envoy *envoy, struct esp_error *error)
     return ESP_OK;
 }
 
-/* From here on the pool knows of it. */
+/* From here on the pool uses the rank. */
 static enum esp_status arrive(struct envoy *envoy, struct esp_error *error)
 {
     const struct envoys_options *options = &envoy->envoys->options;
@@ -417,9 +416,9 @@ enum esp_status envoy_meet(struct envoy *envoy, struct esp_error *error)
     return status;
 }
 
-/* ---- what it says ---- */
+/* ---- the rank's messages ---- */
 
-/* Before the pool sees that it has ended. */
+/* Passes the message on before the pool notices the end. */
 static void pass_on(int channel, const struct far_message *word)
 {
     const struct rank_message last = {
@@ -427,7 +426,7 @@ static void pass_on(int channel, const struct far_message *word)
     rank_link_send(channel, &last, NULL, 0, MSG_DONTWAIT);
 }
 
-/* The pool ends the job with the first rank that is gone; what this one has said by then may tell why. */
+/* The pool ends the job with the first rank that is gone; the last message of this one may explain why. */
 static bool has_said_its_end(int socket, struct far_message *message)
 {
     return recv(socket, message, sizeof *message, MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof *message &&
@@ -468,7 +467,7 @@ static enum esp_status hear_ready(const struct envoy *envoy, struct esp_error *e
     return status;
 }
 
-/* It is not asked anything. */
+/* Waits for its end; no message is expected. */
 static enum esp_status hear_end(const struct envoy *envoy, struct esp_error *error)
 {
     struct far_message message;
@@ -480,7 +479,7 @@ static enum esp_status hear_end(const struct envoy *envoy, struct esp_error *err
                : error_set(error, ESP_UNREACHABLE, "it has ended, or its host cannot be reached any more");
 }
 
-/* The pool's next message. ESP_CANCELLED: the pool has closed the channel, or all of it ends. */
+/* Waits for the pool's next message. ESP_CANCELLED: the pool has closed the channel, or everything ends. */
 static enum esp_status await_order(const struct envoy *envoy, struct rank_message *order, int *files,
                                    uint32_t *n, struct esp_error *error)
 {
@@ -536,7 +535,7 @@ enum esp_status envoy_serve(const struct envoy *envoy, struct esp_error *error)
     return status;
 }
 
-#define LOOK_MS 2 /* between two looks whether the last rank is through */
+#define LOOK_MS 2 /* between two checks whether the last rank has finished */
 
 static bool are_layouts(const struct ring_part *part)
 {
@@ -575,7 +574,7 @@ static enum esp_status await(const struct envoy_call *call, struct far_message *
     return envoy_hear(call->socket, &call->end, message, error);
 }
 
-/* Its last one of this call, noting what comes before. */
+/* Waits for the rank's last message of this call; handles earlier ones. */
 static enum esp_status await_end(const struct envoy_call *call, struct far_message *message,
                                  struct esp_error *error)
 {
@@ -588,7 +587,7 @@ static enum esp_status await_end(const struct envoy_call *call, struct far_messa
     return status;
 }
 
-/* A pool that does not hear it is told after the next call. */
+/* If this message cannot be sent now, the pool learns the bytes after the next call. */
 static void tell_kept(const struct envoy_call *call, uint64_t bytes)
 {
     const struct rank_message message = {.kind = RANK_KEPT, .kept_bytes = bytes};
@@ -618,7 +617,7 @@ static enum esp_status finish(const struct envoy_call *call, const struct far_me
     return gang_leave(ring, call->bell) ? ESP_OK : error_errno(error, "the bell does not ring");
 }
 
-/* A rank that is through keeps messages of the others going until they are, too. */
+/* Waits until all ranks have finished, because a finished rank must keep serving the messages of others. */
 static enum esp_status tell_when_through(const struct envoy_call *call, uint32_t request,
                                          struct esp_error *error)
 {
@@ -630,8 +629,8 @@ static enum esp_status tell_when_through(const struct envoy_call *call, uint32_t
     return porter_say(call->socket, &message, sizeof message, &call->end, error);
 }
 
-/* Has the rank make the call, and counts it in the ring when it is through. Fails when the rank is lost,
- * which is counted nowhere: the job ends. */
+/* Lets the rank make the call, and counts it in the ring when it has finished. Fails when the rank is
+ * lost, which is not counted, because the job ends. */
 static enum esp_status envoy_make_call(struct envoy_call *call, struct esp_error *error)
 {
     struct far_message message;

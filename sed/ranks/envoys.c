@@ -15,12 +15,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define STRANGERS 16              /* that may be saying hello beyond as many as there are ranks */
-#define LOG_NS    (60 * NS_PER_S) /* between two lines about who was not let in */
+#define STRANGERS 16              /* unauthenticated connections allowed beyond the number of ranks */
+#define LOG_NS    (60 * NS_PER_S) /* between two lines about rejected connections */
 
-/* ---- its life ---- */
+/* ---- start and end ---- */
 
-/* Whoever finds the port may knock as often as he likes: that fills no log. */
+/* Logs rejected connections with a limit, because anybody can connect to the port repeatedly. */
 static void tell_of_stranger(struct envoys *envoys, const struct esp_error *error)
 {
     int64_t now = clock_now_ns(&clock_system);
@@ -30,7 +30,7 @@ static void tell_of_stranger(struct envoys *envoys, const struct esp_error *erro
         envoys->told_ns = now;
     pthread_mutex_unlock(&envoys->lock);
     if (due)
-        log_warning("somebody who would be a rank was not let in at %s: %s", envoys->at, error->text);
+        log_warning("a process that wanted to join as a rank was refused at %s: %s", envoys->at, error->text);
 }
 
 static void *live(void *arg)
@@ -78,7 +78,7 @@ static bool start_thread(struct envoys *envoys, struct envoy *envoy)
     return false;
 }
 
-/* Who comes when there are too many sees that the connection is closed; ranks come again. */
+/* A connection beyond the limit is closed; ranks connect again. */
 static void let_in(struct envoys *envoys)
 {
     int socket = accept4(envoys->gate, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -103,7 +103,7 @@ static void *keep_gate(void *arg)
     return NULL;
 }
 
-/* ---- the gate ---- */
+/* ---- listening ---- */
 
 static bool listen_at(struct envoys *envoys, const struct addrinfo *at, char *port, size_t size)
 {
@@ -117,7 +117,7 @@ static bool listen_at(struct envoys *envoys, const struct addrinfo *at, char *po
                        NI_NUMERICSERV) == 0;
 }
 
-/* Ranks are told the host's name where the daemon listens everywhere. */
+/* Ranks get the host's name if the daemon listens at all interfaces. */
 static enum esp_status open_gate(struct envoys *envoys, struct esp_error *error)
 {
     const struct addrinfo wanted = {
@@ -145,7 +145,7 @@ static enum esp_status start_keeper(struct envoys *envoys, struct esp_error *err
 {
     sigset_t all, before;
     sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before); /* its threads inherit that */
+    pthread_sigmask(SIG_BLOCK, &all, &before); /* inherited by its threads */
     int why = pthread_create(&envoys->keeper, NULL, keep_gate, envoys);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     envoys->has_keeper = why == 0;
@@ -165,7 +165,7 @@ enum esp_status envoys_create(const struct envoys_options *options, struct envoy
     pthread_mutex_init(&envoys->lock, NULL);
     pthread_cond_init(&envoys->changed, NULL);
     envoys->stop = eventfd(0, EFD_CLOEXEC);
-    enum esp_status status = rank_prove("", "nobody", "", 0, proof, error); /* whether it can be done */
+    enum esp_status status = rank_prove("", "nobody", "", 0, proof, error); /* checks that signing works */
     if (status == ESP_OK && envoys->stop < 0)
         status = error_errno(error, "cannot wait for ranks");
     if (status == ESP_OK)
@@ -240,7 +240,7 @@ struct job_key envoys_name(struct envoys *envoys, struct job_key key)
     return name_by(secret, key);
 }
 
-/* ---- ranks that lend what they keep ---- */
+/* ---- ranks that lend their parts of data ---- */
 
 void envoys_lends(const struct envoy *envoy, uint32_t port)
 {

@@ -92,7 +92,7 @@ static void note_straying(struct ring *ring)
     ring->answer.argument = strayed - 1;
 }
 
-/* Nobody looks at the arguments any more. */
+/* No rank reads the arguments any more. */
 static void take_results(struct ring *ring)
 {
     const struct ring_job *job = &ring->job;

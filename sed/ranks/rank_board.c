@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define BITS 32 /* of a futex's bitset: ranks that many apart wake each other for nothing */
+#define BITS 32 /* of a futex's bitset: ranks with this distance wake each other unnecessarily */
 
 struct rank_board *board_map(int fd)
 {
@@ -22,7 +22,7 @@ enum esp_status board_create(struct rank_board **board, int *fd, struct esp_erro
     int file = memfd_create("espalier-board", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (file < 0)
         return error_errno(error, "cannot make memory shared with ranks");
-    /* Sealed, or a rank that shortens it kills the daemon. */
+    /* Sealed, because a rank that truncates it would kill the daemon. */
     if (ftruncate(file, sizeof **board) != 0 ||
         fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0 ||
         !(*board = board_map(file))) {

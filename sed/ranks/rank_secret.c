@@ -25,8 +25,8 @@ enum esp_status rank_secret_make(char secret[RANK_SECRET_TEXT], struct esp_error
     return status;
 }
 
-/* `within`: OpenSSL may be what has called. Found by name: a server whose ranks are all on its own host does
- * not load OpenSSL. */
+/* `within`: the caller may be OpenSSL itself. Looked up by name, so that a server whose ranks are all on
+ * its own host does not load OpenSSL. */
 static enum esp_status sign(const char *key, const void *data, size_t bytes, bool within,
                             unsigned char *proof, struct esp_error *error)
 {
@@ -36,15 +36,14 @@ static enum esp_status sign(const char *key, const void *data, size_t bytes, boo
     unsigned int length = 0;
     void *library = dlopen(SONAME(OPENSSL_SHLIB_VERSION), RTLD_NOW | RTLD_LOCAL);
     if (library) {
-        *(void **)&hmac = dlsym(library, "HMAC"); /* as POSIX has it */
+        *(void **)&hmac = dlsym(library, "HMAC"); /* the cast that POSIX recommends */
         *(void **)&sha256 = dlsym(library, "EVP_sha256");
         *(void **)&thread_stop = dlsym(library, "OPENSSL_thread_stop");
     }
     if (!hmac || !sha256 || !thread_stop)
         return error_set(error, ESP_SECURITY, "ranks on other hosts need OpenSSL: %s", dlerror());
     const bool is_signed = hmac(sha256(), key, (int)strlen(key), data, bytes, proof, &length) != NULL;
-    /* What OpenSSL keeps for a thread it frees at the thread's end, which that of the process may come
-     * before. */
+    /* OpenSSL frees its thread data at the thread's end, which the end of the process may come before. */
     if (!within)
         thread_stop();
     if (!is_signed || length != RANK_PROOF_BYTES)
@@ -70,7 +69,7 @@ enum esp_status rank_prove(const char *secret, const char *who, const void *data
     return prove(secret, who, data, bytes, false, proof, error);
 }
 
-/* No loan has the key of orders, whatever its ticket. */
+/* A ticket of a loan never yields the key for orders. */
 enum esp_status rank_porter_key(const char *secret, uint64_t ticket, unsigned char key[RANK_PROOF_BYTES],
                                 struct esp_error *error)
 {

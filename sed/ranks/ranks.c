@@ -29,8 +29,8 @@ static double latest_s(const struct busy *busy, uint32_t n, uint32_t first, uint
     return latest;
 }
 
-/* Whichever ranks are free soonest, those farther to the front are as soon, until the next ones there are
- * with a call that ends later: so they begin at rank 0 or behind a call. */
+/* Ranks that become free earliest are followed by equally early ones up to a call that ends later, so only
+ * starts at rank 0 or directly after a call are tried. */
 double ranks_wait_s(const struct busy *busy, uint32_t n, uint32_t ranks, uint32_t wanted)
 {
     double soonest = wanted <= ranks ? latest_s(busy, n, 0, wanted) : INFINITY;
@@ -42,17 +42,17 @@ double ranks_wait_s(const struct busy *busy, uint32_t n, uint32_t ranks, uint32_
     return soonest;
 }
 
-/* How many ranks, which grid and which block size, by the models of parallel routines
- * (core/forecast/parallel_model.h) with what the ranks have measured. */
+/* Chooses number of ranks, grid and block size by the models of parallel routines
+ * (core/forecast/parallel_model.h) with the ranks' measurements. */
 
-/* To wake ranks that sleep, and until all have answered, on a machine that has other work too. */
+/* Time to wake sleeping ranks, and until all have answered, on a machine with other load. */
 #define CALL_S 5e-4
 
-/* Of many ranks: grids that look best, and grids of which calls are known, whose forecasts are corrected by
- * what calls took: that takes longer than a forecast. */
+/* With many ranks, only the grids that look best are evaluated exactly, and grids with earlier calls,
+ * whose forecasts are corrected by these calls' times, because that takes longer than a forecast. */
 #define MOST_FOUND     24
 #define MOST_KNOWN     32
-#define MOST_PROPOSALS 256 /* all grids of GRID_SEARCH_ALL ranks, or those */
+#define MOST_PROPOSALS 256 /* all grids of GRID_SEARCH_ALL ranks, or these */
 
 static int64_t value_of(const struct problem *problem, const struct number *scope, const char *name,
                         int64_t otherwise)
@@ -61,7 +61,8 @@ static int64_t value_of(const struct problem *problem, const struct number *scop
     return index >= 0 && scope[index].kind == NUMBER_INTEGER ? scope[index].integer : otherwise;
 }
 
-/* B has m rows and n columns; the model wants the order of the triangle, and how many right-hand sides. */
+/* B has m rows and n columns; the model needs the order of the triangle, and the number of right-hand
+ * sides. */
 static void model_trsm(const struct problem *problem, const struct number *scope, struct parallel_problem *as)
 {
     char side = (char)value_of(problem, scope, "side", 'L'),
@@ -85,8 +86,8 @@ static bool is_filled(int64_t ranks, int64_t extent, int64_t block)
     return ranks <= (n > 0 ? n : 1);
 }
 
-/* Of the call's largest matrix, on which most of the work is done: a single right-hand side does not make a
- * column of ranks of those that factorise. */
+/* Of the call's largest matrix, on which most of the work is done, so that a single right-hand side does
+ * not limit the grid to one column. */
 static struct extents largest_extents(const struct problem *problem,
                                       const struct implementation *implementation, const struct number *scope)
 {
@@ -124,12 +125,12 @@ static struct parallel_problem as_modelled(const struct problem *problem,
         model_trsm(problem, scope, &as);
     if (strcmp(as.routine, "pdgetrf") == 0 && work_flop > 0)
         as.n = (int64_t)cbrt(1.5 * work_flop);
-    else if (!known) /* an LU of what it is given, at most: of a long column that is nothing */
+    else if (!known) /* at most an LU of the matrix */
         as.n = order_of(largest_extents(problem, implementation, scope));
     return as;
 }
 
-/* ---- the grids in question ---- */
+/* ---- candidate grids ---- */
 
 struct choice {
     const struct parallel_question *question;
@@ -151,7 +152,7 @@ static bool is_alike(struct process_grid a, struct process_grid b)
     return a.rows == b.rows && a.cols == b.cols && a.block == b.block;
 }
 
-/* Bytes that lie there already. */
+/* Returns the bytes that lie on that grid already. */
 static uint64_t lying(const struct parallel_question *question, struct process_grid grid, bool *some)
 {
     for (uint32_t i = 0; i < question->n_places; i++)
@@ -163,16 +164,16 @@ static uint64_t lying(const struct parallel_question *question, struct process_g
     return 0;
 }
 
-/* Ranks of which the slower ones are slower by so much, in their summed speed, are unequal. */
+/* Ranks count as unequal if the sum of their speeds exceeds that of equal shares by this factor. */
 #define LEAST_GAIN 1.1
 
-/* All ranks side by side, and only where they differ. */
+/* Unequal shares need all ranks in one row, and only if their speeds differ. */
 static bool is_useful_unequal(const struct choice *choice, struct process_grid grid)
 {
     return choice->speed.gain >= LEAST_GAIN && grid.rows == 1 && grid.cols == choice->ranks;
 }
 
-/* Rows (or columns) of ranks that would have nothing are of no use, unless they are asked for. */
+/* Grids with rows (or columns) of ranks without elements are skipped, unless requested. */
 static bool is_useful(const struct choice *choice, struct process_grid grid)
 {
     bool lies;
@@ -184,17 +185,17 @@ static bool is_useful(const struct choice *choice, struct process_grid grid)
             is_filled(grid.cols, choice->largest.cols, grid.block));
 }
 
-/* The model is that of equal shares, which goes at the pace of the slowest rank. Matrices go to their owners
- * and back. */
+/* The model assumes equal shares, so the slowest rank limits it. Matrices are redistributed to their
+ * owners and back. */
 static double unequal_s(const struct choice *choice, struct process_grid grid, double seconds)
 {
     const double moved = 2 * (double)choice->question->bytes / grid.cols;
     return choice->alike.unequal ? seconds / choice->speed.gain + moved * choice->speed.byte_s : seconds;
 }
 
-/* What lies on that grid already need not be moved; all else has to be, whatever grid it comes from. So A
- * moves to B's grid, B to A's, or both to another one, as it is soonest (section 5 of the FAST paper). False:
- * it is of no use. */
+/* Arguments that lie on that grid already need not be moved; all others must be, whatever grid they come
+ * from. So A moves to B's grid, B to A's, or both to another one, whichever is fastest (section 5 of the
+ * FAST paper). False: the grid is not usable. */
 static bool propose(const struct choice *choice, struct process_grid grid, struct parallel_proposal *proposal)
 {
     const struct parallel_question *question = choice->question;
@@ -243,7 +244,7 @@ static void add(struct choice *choice, struct process_grid grid)
         choice->n += propose(choice, grid, &choice->proposals[choice->n]);
 }
 
-/* Those that look best by the models; of few ranks all. */
+/* Adds the grids that look best by the models; with few ranks, all. */
 static void add_found(struct choice *choice, const int64_t *blocks, size_t n_blocks)
 {
     struct grid_weighed *found;
@@ -257,7 +258,7 @@ static void add_found(struct choice *choice, const int64_t *blocks, size_t n_blo
     free(found);
 }
 
-/* And those on which something lies, or calls of the routine have been. */
+/* Adds grids on which arguments lie, or calls of the routine have run. */
 static bool list_grids(struct choice *choice, const struct process_grid *known, uint32_t n_known)
 {
     const struct process_grid *wanted = &choice->wanted;
@@ -279,9 +280,10 @@ static bool list_grids(struct choice *choice, const struct process_grid *known, 
     return choice->n > 0;
 }
 
-/* ---- the best of them ---- */
+/* ---- the best candidate ---- */
 
-/* What is left of a call under way. One that is late goes on for as long again as it has taken. */
+/* Returns the remaining time of a running call. A late one is assumed to take as long again as it has
+ * taken. */
 static double left_s(const struct gang *gang, int64_t now_ns)
 {
     const double taken_s = (double)(now_ns - gang->started_ns) / 1e9,
@@ -289,7 +291,7 @@ static double left_s(const struct gang *gang, int64_t now_ns)
     return taken_s < expected_s ? expected_s - taken_s : taken_s;
 }
 
-/* Grids of the routine of which calls are known, where not all grids are weighed. With the lock. */
+/* Lists grids with earlier calls of the routine, if not all grids are evaluated. With the lock. */
 static uint32_t list_known(const struct rank_pool *pool, const char *symbol, struct process_grid *known)
 {
     const struct parallel_experience *experience = &pool->profile.experience;
@@ -313,7 +315,7 @@ static void list_busy(const struct rank_pool *pool, struct choice *choice)
     }
 }
 
-/* False: the ranks are not there. */
+/* False: the ranks are missing. */
 static bool take_state(struct rank_pool *pool, struct choice *choice, struct process_grid *known,
                        uint32_t *n_known)
 {
@@ -350,9 +352,9 @@ static bool is_better(const struct parallel_proposal *a, const struct parallel_p
     return end_a < end_b || (end_a <= end_b && ranks_a < ranks_b);
 }
 
-#define PEAK_ORDER 256 /* of the product by which kernels are measured at their best */
+#define PEAK_ORDER 256 /* order of the product with which kernels are measured at their best */
 
-/* Of all ranks in products of their own, without a word to each other. */
+/* Returns the speed of all ranks together, in products without communication. */
 static double peak_flops(const struct choice *choice)
 {
     const double n = PEAK_ORDER;
@@ -389,10 +391,11 @@ static bool ranks_propose(struct workers *workers, const struct parallel_questio
     return found;
 }
 
-/* Which calls ranks have prepared before. One that all of them know, whose arguments are small, cannot fail
- * before the routine is entered: nobody has to wait for the others, there or later. */
+/* Tracks which calls ranks have prepared before. A call that all of them have prepared, with small
+ * arguments, cannot fail before the routine is entered, so ranks need not wait for each other, before or
+ * after it. */
 
-/* The memory of a rank for its part of it, at most; more than there is when it is not small. */
+/* Returns an upper bound of a rank's memory for its part; more than there is if the part is not small. */
 static uint64_t small_bytes(const struct ring_part *part)
 {
     const struct block_cyclic_matrix *layout = &part->layout;
@@ -414,8 +417,8 @@ static bool is_small(const struct ring_job *job)
            job->n_descriptors == 0 && bytes <= RANK_SMALL_BYTES;
 }
 
-/* Whether each of the n ranks keeps all that the job in the ring takes: nothing can go wrong before they
- * enter the routine. From now on they keep its call in place of another. */
+/* Whether each of the n ranks already has everything that the job in the ring needs, so that nothing can
+ * fail before they enter the routine. From now on they keep its call instead of another. */
 static bool ranks_are_sure(struct rank_pool *pool, const struct ring_job *job, uint32_t first, uint32_t n)
 {
     const uint64_t key = job->signature.key;
@@ -441,12 +444,12 @@ void ranks_forget_calls(struct rank_pool *pool)
     memset(pool->known, 0, pool->options.ranks * sizeof *pool->known);
 }
 
-/* The pool of ranks: giving them calls, and waiting for the answers. */
+/* The pool of ranks: gives them calls, and waits for the answers. */
 
-#define LOOK_NS      100000 /* for the answer of a tiny call */
+#define LOOK_NS      100000 /* time to poll for the answer of a tiny call */
 #define LOOKS        4      /* between two looks at the clock */
-#define PREEMPTED_NS 250000 /* that many looks take so long only where a program computes, */
-#define SHY_CALLS    200    /* which nobody gets in the way of for so many calls then */
+#define PREEMPTED_NS 250000 /* that many checks take so long only if another program computes here; */
+#define SHY_CALLS    200    /* then polling is suspended for so many calls */
 
 int64_t ranks_now_ns(void)
 {
@@ -478,8 +481,8 @@ static bool are_free(const struct rank_pool *pool, uint32_t first, uint32_t n)
     return true;
 }
 
-/* Consecutive free ranks; where grids of that size have been before, if possible, as making one takes time.
- */
+/* Chooses consecutive free ranks; if possible, where grids of that size have been before, because making
+ * one takes time. */
 static bool choose_ranks(const struct rank_pool *pool, uint32_t n, uint32_t *first)
 {
     for (uint32_t step = n; step > 0; step = step > 1 ? 1 : 0)
@@ -521,7 +524,7 @@ static struct gang *free_gang(struct rank_pool *pool)
     return NULL;
 }
 
-/* Whether calls can be taken now; ESP_LIMIT: in a moment. */
+/* Whether calls are accepted now; ESP_LIMIT: after a moment. */
 static enum esp_status check_state(const struct rank_pool *pool, struct esp_error *error)
 {
     if (pool->state == JOB_UP && !wants_stop(pool))
@@ -540,7 +543,7 @@ static enum esp_status pool_admits(struct workers *workers, struct esp_error *er
     return status == ESP_SYSTEM ? error->status = ESP_REFUSED : ESP_OK;
 }
 
-/* A call whose arguments are all small needs none, but for envoys, who do not look at the board. */
+/* A call with small arguments needs none, except for envoys, which do not read the board. */
 static bool send_files(struct rank_pool *pool, struct gang *gang)
 {
     const struct rank_message message = {.kind = RANK_FILES, .ring = (uint32_t)(gang - pool->gangs)};
@@ -560,7 +563,7 @@ static bool is_apart(const struct rank_pool *pool, uint32_t first, uint32_t n)
     return apart;
 }
 
-/* Ranks on other hosts keep parts of data, and know them by their names. */
+/* Ranks on other hosts keep parts of data, and identify them by name. */
 static void name_data(struct rank_pool *pool, struct ring_job *to, const struct job *job)
 {
     for (uint32_t i = 0; i < to->n_parts && to->apart; i++) {
@@ -574,8 +577,8 @@ static void name_data(struct rank_pool *pool, struct ring_job *to, const struct 
     }
 }
 
-/* Ranks over which data of the call lie, and that are more than its grid's n: they send what they keep of
- * that, where the grid is on other hosts and would have it from the daemon. */
+/* Returns the number of ranks on which data of the call lie, if it exceeds the grid's n: the others send
+ * their parts, if the grid is on other hosts and would otherwise get them from the daemon. */
 static uint32_t ranks_of_data(const struct job *job, uint32_t n)
 {
     int64_t most = n;
@@ -592,8 +595,7 @@ static uint32_t ranks_of_data(const struct job *job, uint32_t n)
     return (uint32_t)most;
 }
 
-/* Where the n ranks of the grid begin, and how many beside them help: those that would have to be waited for
- * do not. */
+/* Chooses where the n ranks of the grid begin, and how many more ranks help: busy ones do not. */
 static bool place_call(const struct rank_pool *pool, const struct job *job, uint32_t n, uint32_t *first,
                        uint32_t *beside)
 {
@@ -606,7 +608,7 @@ static bool place_call(const struct rank_pool *pool, const struct job *job, uint
     return choose_ranks(pool, n, first);
 }
 
-/* `n`: with those beside the grid. */
+/* `n`: including the ranks outside the grid. */
 static void post(struct rank_pool *pool, struct gang *gang, const struct job *job, uint32_t first, uint32_t n,
                  uint32_t beside)
 {
@@ -669,7 +671,7 @@ static enum esp_status start_locked(struct rank_pool *pool, const struct job *jo
     post(pool, gang, job, first, n + beside, beside);
     if (send_files(pool, gang))
         board_post(pool->board, gang->first, gang->n, (uint32_t)(gang - pool->gangs));
-    else /* a rank has just died: what has begun is ended and told */
+    else /* a rank has just died: the started call is ended and reported */
         ranks_end_job(pool, "a rank ended before a call came to it");
     int64_t until = atomic_load(&pool->until_ns);
     *wake = until == CLOCK_NEVER || gang->due_ns < until;
@@ -690,7 +692,7 @@ static enum esp_status pool_start(struct workers *workers, const struct job *job
     return status;
 }
 
-/* ---- ending it, and waiting for it ---- */
+/* ---- stopping a call, and waiting for it ---- */
 
 static void pool_cancel(struct workers *workers, uint64_t job_id)
 {
@@ -705,9 +707,9 @@ static void pool_cancel(struct workers *workers, uint64_t job_id)
     ranks_wake(pool);
 }
 
-/* A processor that its thread leaves halts, and to wake it takes longer than a tiny call. So whoever waits
- * for one looks for the answer, letting ranks pass at each look, which may want the same processor. Returns
- * whether somebody else computed there. */
+/* Polls for the answer of a tiny call, because waking a sleeping processor takes longer than the call.
+ * Yields at each check, because ranks may need the same processor. Returns whether another program
+ * computed there. */
 static bool look_for_answer(const struct gang *gang, uint32_t request, int64_t until_ns)
 {
     int64_t now = ranks_now_ns(), before = now;
@@ -746,7 +748,7 @@ static bool pool_help(struct workers *workers, uint64_t job_id, int64_t until_ns
         in_the_way = look_for_answer(gang, request, until_ns);
     ring_await_answer(gang->ring, request, until_ns);
     atomic_fetch_sub(&gang->ring->attended, 1);
-    /* Once more behind that: the last rank may not have rung the bell, trusting in us. */
+    /* Check again: the last rank may not have rung the bell, because it saw this thread waiting. */
     if (ranks_is_answered(gang))
         ranks_collect(pool, gang);
     pthread_mutex_lock(&pool->lock);
@@ -757,7 +759,7 @@ static bool pool_help(struct workers *workers, uint64_t job_id, int64_t until_ns
     return running;
 }
 
-/* ---- looking at it ---- */
+/* ---- queries ---- */
 
 static double pool_progress(struct workers *workers, uint64_t job_id)
 {
@@ -793,7 +795,7 @@ void ranks_porters(struct workers *workers, struct porter_list *list)
 {
     struct rank_pool *pool = (struct rank_pool *)workers;
     pthread_mutex_lock(&pool->lock);
-    list->n = 0; /* ranks on other hosts do not see the memory of data */
+    list->n = 0; /* ranks on other hosts have no access to the memory of data */
     for (uint32_t i = 0; pool->state == JOB_UP && i < pool->options.ranks; i++)
         if (!pool->ranks[i].far)
             rank_porter_path(pool->path, i, list->paths[list->n++]);
@@ -828,17 +830,17 @@ const struct workers_ops ranks_ops = {.start = pool_start,
                                       .knows = ranks_profile_tell,
                                       .destroy = ranks_destroy};
 
-/* What is known of the ranks (core/forecast/parallel_profile.h): from what they measure, from what calls
- * take, and in a file from one start of the server to the next. */
+/* The profile of the ranks (core/forecast/parallel_profile.h): from their measurements and the times of
+ * calls, saved in a file between starts of the server. */
 
-#define SAVE_NS (60 * NS_PER_S) /* between two writings */
+#define SAVE_NS (60 * NS_PER_S) /* between two saves */
 
-/* A call that moves forecasts of its size by more than this is worth telling, */
+/* A call that changes forecasts of its size by more than this is reported, */
 #define WORTH_TELLING 0.03
 
-/* and at most so often: it is weighed anew then what all problems take. */
+/* at most this often, because all problems are then evaluated again. */
 #define TELL_NS  (3 * NS_PER_S)
-#define AGAIN_NS (500 * NS_PER_MS) /* after a time that was too short for all of them */
+#define AGAIN_NS (500 * NS_PER_MS) /* after a report whose evaluation was not completed */
 
 static struct timespec changed_at(const char *path)
 {
@@ -846,7 +848,7 @@ static struct timespec changed_at(const char *path)
     return stat(path, &info) == 0 ? info.st_mtim : (struct timespec){0};
 }
 
-/* A server that starts on a fresh disk goes on with what it, or somebody, has written elsewhere. */
+/* A server that starts with an empty disk uses a profile that was saved elsewhere. */
 static void take_told(struct rank_pool *pool)
 {
     struct parallel_profile told;
@@ -905,7 +907,7 @@ void ranks_profile_learn(struct rank_pool *pool, const struct gang *gang, int64_
     pool->has_news |= fabs(change - 1) > WORTH_TELLING;
 }
 
-/* With the lock: a call of that routine has come, and may go elsewhere. */
+/* With the lock: a call of that routine has arrived, and may go elsewhere. */
 static void ranks_profile_pass(struct rank_pool *pool, const char *symbol)
 {
     const bool faded = experience_pass(&pool->profile.experience, symbol);
@@ -955,8 +957,7 @@ uint32_t ranks_known_calls(struct workers *workers, const struct implementation 
     return n;
 }
 
-/* The operation `knows` of the pool.
- * Most of a long text is what calls took. */
+/* The operation `knows` of the pool. In a long text, most lines are times of calls. */
 static char *ranks_profile_tell(struct workers *workers, size_t most)
 {
     struct rank_pool *pool = (struct rank_pool *)workers;
@@ -972,14 +973,14 @@ static char *ranks_profile_tell(struct workers *workers, size_t most)
     return text;
 }
 
-/* ---- the file, which a calibration beside the server writes too ---- */
+/* ---- the file, which a separate calibration writes too ---- */
 
 static bool is_same_time(struct timespec a, struct timespec b)
 {
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-/* What another program has written there since we did. */
+/* Takes what another program has written there since our last save. */
 static void adopt(struct rank_pool *pool)
 {
     struct parallel_profile other;
@@ -1033,23 +1034,24 @@ void ranks_profile_save(struct rank_pool *pool, bool now)
     free(text);
 }
 
-/* Calls that do not end: a rank was refused memory in the routine and has returned, and others wait in it for
- * a message of that rank. Nobody dies, so that no channel tells of it, and MPI waits for ever. */
+/* Calls that do not end: in a rank an allocation failed and the routine returned, while other ranks wait
+ * in the routine for its message. No process dies, so no channel reports it, and MPI waits for ever. */
 
 #define ALONE_NS (5 * NS_PER_S)
 
-/* Whether a rank was refused memory, and others are still in the routine. */
+/* Whether an allocation failed in a rank, and others are still in the routine. */
 static bool is_alone(const struct gang *gang)
 {
     const struct ring_gang *all = &gang->ring->gang;
     return atomic_load(&all->refused) > 0 && atomic_load(&all->left) > 0 && !ranks_is_answered(gang);
 }
 
-/* A routine that goes on without that memory has no rank that is through long before the others. */
+/* Returns how long to wait: a routine that continues without the memory would not finish on one rank long
+ * before the others. */
 static int64_t patience_of(const struct rank_pool *pool, const struct gang *gang, int64_t now)
 {
     const int64_t least = pool->options.alone_ns > 0 ? pool->options.alone_ns : ALONE_NS;
-    const uint64_t took = atomic_load(&gang->ring->gang.compute_ns); /* as ranks say */
+    const uint64_t took = atomic_load(&gang->ring->gang.compute_ns); /* as reported by the ranks */
     const uint64_t most = (uint64_t)(now - gang->started_ns);
     const int64_t own = (int64_t)(took < most ? took : most);
     return own > least ? own : least;
@@ -1100,9 +1102,9 @@ void ranks_look_for_alone(struct rank_pool *pool, int64_t now)
     }
 }
 
-/* Ranks that are stopped (SIGSTOP): they live, so that no channel tells of them, and a call waits for them.
- * The system tells it of those of this host; those on others are sent a byte, which comes back unless they
- * are. */
+/* Stopped ranks (SIGSTOP): they are alive, so no channel reports them, and a call waits for them. The
+ * system reports those of this host; ranks on other hosts are sent a byte, which they return unless they
+ * are stopped. */
 
 #define STILL_LOOK_NS NS_PER_S
 #define STILL_NS      (60 * NS_PER_S)
@@ -1120,7 +1122,7 @@ static bool is_stopped(int32_t pid)
     return behind && strncmp(behind, ") T", 3) == 0;
 }
 
-/* Asks it when it has answered, or was not asked yet. */
+/* Sends it a byte when it has answered the last one, or was not asked yet. */
 static bool is_silent(struct rank *rank, int64_t now)
 {
     char answers[64];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The job of MPI: how it comes to be, and how it ends.
- */
+ * The MPI job: its start and its end. */
 #include "sed/pool/folder.h"
 #include "sed/pool/program.h"
 #include "sed/ranks/ranks_pool.h"
@@ -27,17 +26,17 @@ static void ranks_on_mpirun_end(struct rank_pool *pool);
 static void ranks_on_ready(struct rank_pool *pool, struct rank *rank, const struct parallel_speed *speed);
 
 #define START_NS   (30 * NS_PER_S) /* for all ranks to be ready */
-#define FAR_NS     (60 * NS_PER_S) /* the same, on hosts where they are started by ssh */
+#define FAR_NS     (60 * NS_PER_S) /* for all ranks on hosts where ssh starts them */
 #define FEW_RANKS  16              /* and more for each beyond so many: they may share a few processors */
 #define EACH_NS    (500 * NS_PER_MS)
-#define END_NS     (500 * NS_PER_MS) /* for all ranks to be gone by themselves */
-#define GOING_MS   20                /* that mpirun is waited for, when a rank was killed; */
-#define ALONG_NS   (100 * NS_PER_MS) /* and before calls are told who it was */
+#define END_NS     (500 * NS_PER_MS) /* for all ranks to end by themselves */
+#define GOING_MS   20                /* wait for mpirun's end, when a rank was killed; */
+#define ALONG_NS   (100 * NS_PER_MS) /* and before callers learn which rank ended */
 #define STEADY_NS  (5 * NS_PER_S)    /* a job that lived longer is started again at once */
 #define PAUSE_NS   (500 * NS_PER_MS) /* after the first failure; twice as long after each further one */
 #define LONGEST_NS (30 * NS_PER_S)
-#define STARTS     2   /* in a row that somebody's signal has ended, and that do not count as failures */
-#define SIGNALLED  128 /* exit codes beyond tell of a signal */
+#define STARTS     2   /* starts in a row ended by a signal that do not count as failures */
+#define SIGNALLED  128 /* exit codes above mean a signal */
 
 bool ranks_watch(struct rank_pool *pool, int fd, uint64_t what)
 {
@@ -53,14 +52,14 @@ static void ranks_enter(struct rank_pool *pool, enum job_state state)
 
 /* ---- ending ---- */
 
-/* Whether the last attempt to start them failed is what agents choose by. */
+/* Records whether the last attempt to start them failed, which agents use for their choice. */
 static void fails(struct rank_pool *pool, bool failed)
 {
     pool->proposes_other |= failed != pool->failed;
     pool->failed = failed;
 }
 
-/* A start that somebody's signal has ended says nothing of the next one. */
+/* Whether a start ended by a signal is retried at once, because it says nothing about the next one. */
 static bool is_forgiven(struct rank_pool *pool, bool killed)
 {
     if (pool->state != JOB_STARTING || !killed || pool->killed_starts == STARTS)
@@ -94,7 +93,7 @@ static void end_job(struct rank_pool *pool, const char *trouble, bool killed)
     pool->guessed = false;
     pool->culprit = RANKS_NOBODY;
     pool->outside = true;
-    /* They see that the channel is closed, and we see when they are gone. */
+    /* The ranks notice that the channel is closed, and we notice when they have ended. */
     for (uint32_t i = 0; i < pool->options.ranks; i++)
         if (pool->ranks[i].socket >= 0)
             shutdown(pool->ranks[i].socket, SHUT_WR);
@@ -124,7 +123,7 @@ void ranks_end_job_for(struct rank_pool *pool, uint32_t rank, bool outside, cons
 void ranks_wear_out(struct rank_pool *pool, const char *why)
 {
     snprintf(pool->worn, sizeof pool->worn, "%s", why);
-    if (pool->state == JOB_UP) /* else when it is, or never: a fresh one is not worn */
+    if (pool->state == JOB_UP) /* otherwise when it is, or never: a fresh job has no leaks */
         ranks_end_when_wanted(pool);
 }
 
@@ -154,7 +153,7 @@ static void forget(struct rank_pool *pool, struct rank *rank)
     *rank = RANK_NOT_THERE;
 }
 
-/* By its own words. */
+/* Describes the end by the rank's own message. */
 static void word_text(const struct rank_message *word, char *text, size_t size)
 {
     if (word->end == RANK_KILLED)
@@ -165,8 +164,8 @@ static void word_text(const struct rank_message *word, char *text, size_t size)
         snprintf(text, size, "ended with exit code %d", word->code);
 }
 
-/* How it ended without a word, which the system knows until mpirun has waited for it: the last field of its
- * line. */
+/* Describes how a rank ended without a message: the system keeps the status until mpirun has waited for
+ * it, in the last field of its line. */
 static void end_text(const struct rank_pool *pool, int32_t pid, char *text, size_t size, bool *outside)
 {
     char path[32], line[1024] = "";
@@ -187,11 +186,11 @@ static void end_text(const struct rank_pool *pool, int32_t pid, char *text, size
     else if (status != 0)
         snprintf(text, size, "ended with exit code %d", WEXITSTATUS(status));
     else
-        snprintf(text, size, "was killed (signal 9), by somebody or for want of memory");
+        snprintf(text, size, "was killed (signal 9), by a user or because memory ran out");
 }
 
-/* Who is on another host and has said nothing may have been ended by mpirun: a word of another one says
- * more. */
+/* A silent rank on another host may have been ended by mpirun: the message of another rank is more
+ * precise. */
 static void blame(struct rank_pool *pool, uint32_t number, bool outside, bool guessed, const char *how)
 {
     const struct rank *rank = &pool->ranks[number];
@@ -199,7 +198,7 @@ static void blame(struct rank_pool *pool, uint32_t number, bool outside, bool gu
     snprintf(text, sizeof text, "rank %u of %u (process %d on %s) %s", number, pool->options.ranks, rank->pid,
              rank->host, how);
     const bool open = !pool->blamed || (pool->guessed && !guessed);
-    if (pool->state == JOB_ENDING && open && !pool->told) { /* now we know */
+    if (pool->state == JOB_ENDING && open && !pool->told) { /* now the reason is known */
         snprintf(pool->trouble, sizeof pool->trouble, "%s", text);
         pool->blamed = true;
         pool->guessed = guessed;
@@ -209,7 +208,8 @@ static void blame(struct rank_pool *pool, uint32_t number, bool outside, bool gu
     ranks_end_job_for(pool, number, outside, text);
 }
 
-/* Ranks that mpirun ends because another one has ended are not to blame, also where we hear of them first. */
+/* Ranks that mpirun ends because another one has ended are not the cause, even if their end is noticed
+ * first. */
 static void on_last_word(struct rank_pool *pool, uint32_t number, const struct rank_message *word)
 {
     char how[240];
@@ -225,7 +225,7 @@ static void on_last_word(struct rank_pool *pool, uint32_t number, const struct r
     }
 }
 
-/* What its routines have not freed would be lost for as long as it lives. */
+/* Memory that its routines have not freed would be lost as long as it lives. */
 static void on_kept(struct rank_pool *pool, uint32_t number, uint64_t bytes)
 {
     char why[200], size[BYTES_TEXT], limit[BYTES_TEXT];
@@ -234,7 +234,7 @@ static void on_kept(struct rank_pool *pool, uint32_t number, uint64_t bytes)
     ranks_wear_out(pool, why);
 }
 
-/* mpirun may have been killed, which kills its ranks: they can be gone while it is still going. */
+/* mpirun may have been killed, which kills its ranks: they can be gone before it. */
 static void look_at_mpirun(struct rank_pool *pool)
 {
     struct pollfd gone = {.fd = pool->mpirun_process, .events = POLLIN};
@@ -242,7 +242,7 @@ static void look_at_mpirun(struct rank_pool *pool)
         ranks_on_mpirun_end(pool);
 }
 
-/* It has said nothing: of another host, not even to its envoy. */
+/* It has sent no message; on another host, not even to its envoy. */
 static void on_silent_end(struct rank_pool *pool, uint32_t number)
 {
     const struct rank *rank = &pool->ranks[number];
@@ -257,7 +257,7 @@ static void on_silent_end(struct rank_pool *pool, uint32_t number)
     blame(pool, number, outside, rank->far, how);
 }
 
-/* Its channel has something, or is closed. */
+/* Called when the channel of a rank has a message or is closed. */
 static void ranks_on_rank(struct rank_pool *pool, uint32_t number)
 {
     struct rank *rank = &pool->ranks[number];
@@ -288,7 +288,7 @@ static void ranks_on_rank(struct rank_pool *pool, uint32_t number)
     forget(pool, rank);
 }
 
-/* *killed: by somebody's signal, it or one of those that it started. */
+/* *killed: by a signal, to mpirun or to one of its children. */
 static void mpirun_end_text(const struct rank_pool *pool, int status, char *text, size_t size, bool *killed)
 {
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0, of = code - SIGNALLED;
@@ -304,7 +304,7 @@ static void mpirun_end_text(const struct rank_pool *pool, int status, char *text
         snprintf(text, size, "%.60s ended with exit code %d", pool->mpirun, code);
 }
 
-/* Its ranks are killed with it, and may be gone before it is: then it was none of them. */
+/* mpirun's ranks are killed with it, and may be gone before it: then none of them was the cause. */
 static bool took_ranks_along(const struct rank_pool *pool, int status)
 {
     return pool->state == JOB_ENDING && !pool->told && pool->outside && WIFSIGNALED(status) &&
@@ -332,11 +332,11 @@ static void ranks_on_mpirun_end(struct rank_pool *pool)
         log_warning("why the ranks have ended: %s", text);
     }
     end_job(pool, text, killed);
-    if (ends && WIFEXITED(status)) /* the end of a rank of which we have not heard yet may be why */
+    if (ends && WIFEXITED(status)) /* the end of a rank that is not noticed yet may be the cause */
         pool->blamed = false;
 }
 
-/* Who was killed may have been killed with it: for a moment calls are not told yet. */
+/* A killed rank may have been killed together with mpirun: callers learn the cause only after a moment. */
 static bool may_tell_more(const struct rank_pool *pool, int64_t now)
 {
     return pool->state == JOB_ENDING && pool->outside && pool->culprit != RANKS_NOBODY &&
@@ -369,7 +369,7 @@ static void kill_the_rest(struct rank_pool *pool)
     pool->told = true;
 }
 
-/* ---- what time brings ---- */
+/* ---- timed events ---- */
 
 static int64_t sooner(int64_t a, int64_t b)
 {
@@ -472,8 +472,8 @@ static int64_t ranks_tick(struct rank_pool *pool, bool *buried)
     return next;
 }
 
-/* A connection: who it is is told by its first message.
- * Ranks that come, by themselves or to their envoys, until the job is there. */
+/* Accepts a connection; its first message identifies it. Handles arriving ranks, or their envoys, until
+ * the job is complete. */
 static void ranks_on_connection(struct rank_pool *pool)
 {
     int fd = accept4(pool->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -488,7 +488,7 @@ static void ranks_on_connection(struct rank_pool *pool)
 
 static bool set_up(struct rank_pool *pool, int socket)
 {
-    /* What calls told counts for more than what ranks would find now. */
+    /* The times of calls are more reliable than new measurements. */
     const struct rank_message setup = {.kind = RANK_SETUP,
                                        .known = !experience_is_empty(&pool->profile.experience)};
     int descriptors[2 + RANK_RINGS_MOST] = {pool->bell, pool->board_fd};
@@ -528,7 +528,8 @@ static void ranks_on_hello(struct rank_pool *pool, int socket)
     memcpy(rank->host, hello.host, sizeof rank->host - 1);
 }
 
-/* A rank on another host has come to its envoy, at the other end of the socket. Takes the lock itself. */
+/* A rank on another host has connected to its envoy, at the other end of the socket. Takes the lock
+ * itself. */
 static bool ranks_on_arrival(void *arg, const struct far_hello *hello, int socket)
 {
     struct rank_pool *pool = arg;
@@ -543,7 +544,7 @@ static bool ranks_on_arrival(void *arg, const struct far_hello *hello, int socke
     return wanted;
 }
 
-/* It has measured. */
+/* The rank has measured its speed. */
 static void ranks_on_ready(struct rank_pool *pool, struct rank *rank, const struct parallel_speed *speed)
 {
     pool->n_ready += !rank->ready;
@@ -551,19 +552,19 @@ static void ranks_on_ready(struct rank_pool *pool, struct rank *rank, const stru
     if (pool->state != JOB_STARTING || pool->n_ready < pool->options.ranks)
         return;
     ranks_enter(pool, JOB_UP);
-    ranks_profile_measured(pool, speed); /* all have found the same */
+    ranks_profile_measured(pool, speed); /* all have the same result */
     const struct parallel_speed *is = &pool->profile.speed;
     log_notice("%u ranks are ready: %.3g Gflop/s each, %.3g us and %.3g GB/s between two",
                pool->options.ranks, is->flops / 1e9, is->latency_s * 1e6,
                is->byte_s > 0 ? 1e-9 / is->byte_s : 0);
     if (pool->failed)
-        pool->pause_ns = 1; /* attempts that failed before say nothing of a job that is there */
+        pool->pause_ns = 1; /* earlier failures say nothing about a job that has started */
     pool->failed = false;
     pool->killed_starts = 0;
     pool->trouble[0] = 0;
 }
 
-/* The connection of its pulse. Takes the lock itself. */
+/* A heartbeat connection has arrived. Takes the lock itself. */
 static bool ranks_on_pulse(void *arg, const struct far_hello *hello, int socket)
 {
     struct rank_pool *pool = arg;
@@ -576,7 +577,7 @@ static bool ranks_on_pulse(void *arg, const struct far_hello *hello, int socket)
     return wanted;
 }
 
-/* How a call on ranks ends: answered, stopped, or lost with its job. */
+/* The end of a call on ranks: answered, stopped, or lost with its job. */
 
 bool ranks_is_answered(const struct gang *gang)
 {
@@ -612,7 +613,7 @@ static void describe_verdict(const struct rank_pool *pool, const struct gang *ga
         error_set(&end->error, ESP_CANCELLED, "cancelled while it was running");
 }
 
-/* One that was given up, and has ended by itself while others were waited for, is as any other. */
+/* A call to be stopped that has ended by itself meanwhile counts as ended normally. */
 static bool was_stopped(const struct gang *gang)
 {
     return gang->verdict != ESP_OK && (gang->verdict != ESP_FAILED || !ranks_is_answered(gang));
@@ -624,8 +625,8 @@ static void report(struct rank_pool *pool, uint64_t job_id, const struct job_end
         pool->workers.ended(pool->workers.arg, job_id, end);
 }
 
-/* A rank without memory would fail the next call too: a limit of its own stays, and so does what its
- * libraries hold. Calls that are under way go on, others wait for the new job. */
+/* A rank without memory would fail the next call too, because its own limit and what its libraries hold
+ * stay. Running calls continue; others wait for the new job. */
 static void replace_starved(struct rank_pool *pool, const struct gang *gang, struct esp_error *error)
 {
     static const char next[] = "; the ranks are started again";
@@ -665,7 +666,7 @@ void ranks_collect(struct rank_pool *pool, struct gang *gang)
     report(pool, job_id, &end);
 }
 
-/* An array that each rank has whole is computed with where it is. */
+/* An array that each rank has as a whole is computed in place. */
 static bool is_written_in_place(const struct job *job)
 {
     for (uint32_t i = 0; i < job->problem->n_arguments; i++)
@@ -675,14 +676,16 @@ static bool is_written_in_place(const struct job *job)
     return false;
 }
 
-/* By nothing that it did, as far as can be seen: the job has ended for a rank of another call, or of none. */
+/* Whether the call did not cause it, as far as can be seen: the job has ended because of a rank of another
+ * call, or of none. */
 static bool is_blameless(const struct rank_pool *pool, const struct gang *gang)
 {
     const bool has_part = pool->culprit >= gang->first && pool->culprit < gang->first + gang->n;
     return pool->outside || (pool->culprit != RANKS_NOBODY && !has_part);
 }
 
-/* Before it, ranks of this host wait for each other; not where each is known to be able to make it. */
+/* Whether ranks of this host wait for each other before the routine; they do not if none can fail before
+ * it. */
 static bool was_waited_for(const struct gang *gang)
 {
     const struct ring *ring = gang->ring;
@@ -710,7 +713,7 @@ static void describe_loss(const struct rank_pool *pool, const struct gang *gang,
         describe_lost(pool, gang, end);
 }
 
-/* All calls that are still there end with what befell the job. Without the lock. */
+/* Ends all calls that are still there with the job's error. Without the lock. */
 static void ranks_bury_calls(struct rank_pool *pool)
 {
     for (uint32_t i = 0; i < pool->n_gangs; i++) {
@@ -724,7 +727,7 @@ static void ranks_bury_calls(struct rank_pool *pool)
             describe_loss(pool, gang, &end);
             end.first_rank = gang->first;
             release(pool, gang);
-            atomic_store(&gang->ring->reply, RING_DONE); /* whoever waits for it waits in vain */
+            atomic_store(&gang->ring->reply, RING_DONE); /* wakes threads that wait for the answer */
             ring_wake(&gang->ring->reply);
         }
         pthread_mutex_unlock(&pool->lock);
@@ -733,13 +736,13 @@ static void ranks_bury_calls(struct rank_pool *pool)
     }
 }
 
-/* The thread that watches the ranks: deaths, answers that nobody waits for, time limits, output. */
+/* The thread that watches the ranks: deaths, answers that no thread waits for, time limits, output. */
 
-#define SWEEP_NS (200 * NS_PER_MS) /* a helper that was promised may not have come */
+#define SWEEP_NS (200 * NS_PER_MS) /* a promised helper thread may not have come */
 
-/* ---- what mpirun and the ranks print ---- */
+/* ---- output of mpirun and the ranks ---- */
 
-/* What went wrong is said first, often over several lines; what follows is what mpirun did about it. */
+/* The first lines have the cause, often several; later lines describe mpirun's reaction. */
 static void note_words(struct rank_pool *pool)
 {
     size_t used = strlen(pool->words);
@@ -748,7 +751,7 @@ static void note_words(struct rank_pool *pool)
              (int)strcspn(line, "\n"), line);
 }
 
-/* Lines that ranks print come from a terminal of mpirun's, with a carriage return. */
+/* Lines of ranks come from a terminal of mpirun's, with a carriage return. */
 static void cut_return(struct rank_pool *pool)
 {
     size_t *n = &pool->line_length;
@@ -770,7 +773,8 @@ static void hand_on(struct rank_pool *pool)
         return;
     }
     pthread_mutex_lock(&pool->lock);
-    bool ending = pool->state == JOB_ENDING; /* mpirun's words about ranks that we have ended are not news */
+    bool ending =
+        pool->state == JOB_ENDING; /* mpirun's messages about ranks that we have ended are not logged */
     if (strncmp(pool->line, "-----", 5) != 0)
         note_words(pool);
     pthread_mutex_unlock(&pool->lock);
@@ -827,14 +831,14 @@ static void handle(struct rank_pool *pool, uint64_t what)
         on_output(pool);
     } else {
         if (what == RANKS_MPIRUN)
-            on_output(pool); /* its last words come before its end */
+            on_output(pool); /* its last output comes before its end */
         pthread_mutex_lock(&pool->lock);
         handle_locked(pool, what);
         pthread_mutex_unlock(&pool->lock);
     }
 }
 
-/* Returns whether calls are under way. */
+/* Returns whether calls are running. */
 static bool sweep(struct rank_pool *pool)
 {
     bool any = false;
@@ -912,7 +916,7 @@ static void *ranks_monitor(void *arg)
     return NULL;
 }
 
-/* Making and ending the pool of ranks. */
+/* Creates and destroys the pool of ranks. */
 
 #define SHARED_MEMORY "/dev/shm"
 
@@ -954,7 +958,7 @@ static void close_if_open(int fd)
 
 static void close_listener(struct rank_pool *pool)
 {
-    close_if_open(pool->listener); /* and so nobody watches it any more */
+    close_if_open(pool->listener); /* so that the monitor does not watch it any more */
     close_if_open(pool->folder_held);
     close_if_open(pool->folder_lock);
     pool->listener = pool->folder_held = pool->folder_lock = -1;
@@ -977,7 +981,7 @@ static enum esp_status open_listener(struct rank_pool *pool, struct esp_error *e
     if (!pool->folder || !pool->path)
         return error_no_memory(error, "the ranks' socket");
     pool->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    /* systemd-tmpfiles leaves locked folders alone. */
+    /* systemd-tmpfiles ignores locked folders. */
     if ((pool->folder_held = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0)
         flock(pool->folder_held, LOCK_SH | LOCK_NB);
     if (pool->listener < 0 || bind(pool->listener, (const struct sockaddr *)&address, sizeof address) != 0 ||
@@ -986,8 +990,8 @@ static enum esp_status open_listener(struct rank_pool *pool, struct esp_error *e
     return ESP_OK;
 }
 
-/* MPI keeps in files there what ranks of one host share, and leaves them when it is killed: so they are in a
- * folder that goes with the pool. Ranks of other hosts have no such folder. */
+/* MPI stores shared memory of a host's ranks in files, and leaves them when it is killed: so they are in a
+ * folder that is removed with the pool. Ranks of other hosts have no such folder. */
 static enum esp_status open_shared_folder(struct rank_pool *pool, struct esp_error *error)
 {
     char folder[100];

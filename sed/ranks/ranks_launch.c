@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mpirun, and the program that looks whether routines are there.
- */
+ * Starts mpirun, and the program that checks whether routines exist. */
 #include "sed/ranks/ranks_pool.h"
 
 #include "sed/pool/folder.h"
@@ -31,7 +30,8 @@ extern char **environ;
 
 /* ---- starting a program ---- */
 
-/* In a session of its own, with default signals, these as its standard streams and nothing else. */
+/* Starts a program in its own session, with default signals, these standard streams and no other
+ * descriptors. */
 static int spawn(char **words, char **environment, int in, int out, pid_t *pid)
 {
     posix_spawn_file_actions_t files;
@@ -54,7 +54,8 @@ static int spawn(char **words, char **environment, int in, int out, pid_t *pid)
     return why;
 }
 
-/* The environment with these in front, which win. The caller frees it, not what is in it. */
+/* Returns the environment with these variables in front, which take precedence. The caller frees the
+ * array, not the strings. */
 static char **with_environment(char *const *more, size_t n)
 {
     size_t have = 0, own = n;
@@ -78,8 +79,8 @@ static char **with_environment(char *const *more, size_t n)
 
 #define ARGUMENTS 44
 
-/* The last words of the command. mpirun carries its own variables to other hosts, and those that are named,
- * whose values no list of processes shows. */
+/* Adds the last words of the command. mpirun passes its own variables to other hosts, and those that are
+ * named, so that their values do not appear in lists of processes. */
 static void name_hosts(const struct rank_pool *pool, const char **words)
 {
     static const char *const names[] = {RANK_LINK_VARIABLE,   RANK_HOST_VARIABLE,   RANK_AT_VARIABLE,
@@ -91,7 +92,7 @@ static void name_hosts(const struct rank_pool *pool, const char **words)
     if (pool->hostfile) {
         words[at++] = "--hostfile";
         words[at++] = pool->hostfile;
-        words[at++] = "--mca"; /* else node7.example.org is asked for as node7 */
+        words[at++] = "--mca"; /* otherwise node7.example.org is contacted as node7 */
         words[at++] = "orte_keep_fqdn_hostnames";
         words[at++] = "1";
     }
@@ -102,7 +103,7 @@ static void name_hosts(const struct rank_pool *pool, const char **words)
     words[at] = pool->program;
 }
 
-/* Beside the lock, which tells whether the folder is in use. */
+/* Beside the lock that shows whether the folder is in use. */
 #define OF_JOB "job"
 
 void ranks_remove_files(const struct rank_pool *pool)
@@ -114,7 +115,7 @@ void ranks_remove_files(const struct rank_pool *pool)
             folder_remove(path);
 }
 
-/* "NAME=FOLDER/job", of a fresh folder. Returns an errno. */
+/* Makes "NAME=FOLDER/job", with a fresh folder. Returns an errno. */
 static int give_folder(const char *name, const char *folder, char *variable, size_t size)
 {
     if (snprintf(variable, size, "%s=%s/" OF_JOB, name, folder) >= (int)size)
@@ -122,8 +123,7 @@ static int give_folder(const char *name, const char *folder, char *variable, siz
     return mkdir(variable + strlen(name) + 1, 0700) == 0 ? 0 : errno;
 }
 
-/* Ranks wait for each other in MPI by looking again and again: where they share processors, one that waits
- * must let the others compute. */
+/* Ranks poll while they wait for each other in MPI: if they share processors, a waiting rank must yield. */
 static int run_mpirun(struct rank_pool *pool, const char *secret, int out, int null)
 {
     char number[16], path[256], host[300], at[400], proof[100], files[200], shared[200], windows[200],
@@ -147,7 +147,7 @@ static int run_mpirun(struct rank_pool *pool, const char *secret, int out, int n
                     files,
                     shared,
                     windows};
-    /* mpirun carries these variables to other hosts, which do not have the folders. */
+    /* mpirun passes these variables to other hosts, which do not have the folders. */
     const size_t n = sizeof more / sizeof *more - (pool->shared ? 0 : 3);
     const char *words[ARGUMENTS] = {pool->mpirun, "--oversubscribe",     "--bind-to", "none", "--quiet",
                                     "--mca",      "mpi_yield_when_idle", "1",         "-n",   number};
@@ -156,7 +156,7 @@ static int run_mpirun(struct rank_pool *pool, const char *secret, int out, int n
     int why = pool->shared ? give_folder("OMPI_MCA_orte_tmpdir_base", pool->folder, files, sizeof files) : 0;
     if (why == 0 && pool->shared)
         why = give_folder("OMPI_MCA_btl_vader_backing_directory", pool->shared, shared, sizeof shared);
-    if (why == 0 && pool->shared) /* the same one */
+    if (why == 0 && pool->shared) /* the same folder */
         snprintf(windows, sizeof windows, "OMPI_MCA_osc_sm_backing_directory=%s/" OF_JOB, pool->shared);
     char **environment = why == 0 ? with_environment(more, n) : NULL;
     if (!environment)
@@ -183,7 +183,7 @@ enum esp_status ranks_launch(struct rank_pool *pool, struct esp_error *error)
 {
     char secret[RANK_SECRET_TEXT] = "";
     int ends[2];
-    if (pool->hostfile && access(pool->hostfile, R_OK) != 0) /* of which mpirun says nothing */
+    if (pool->hostfile && access(pool->hostfile, R_OK) != 0) /* mpirun does not report this */
         return error_set(error, ESP_CONFIG, "cannot read the hostfile %s: %s", pool->hostfile,
                          strerror(errno));
     if (pool->envoys && envoys_expect(pool->envoys, secret, error) != ESP_OK)
@@ -197,7 +197,7 @@ enum esp_status ranks_launch(struct rank_pool *pool, struct esp_error *error)
             close(null);
         return ESP_SYSTEM;
     }
-    fcntl(ends[1], F_SETFL, 0); /* who prints waits */
+    fcntl(ends[1], F_SETFL, 0); /* a writer waits */
     if (pool->output >= 0)
         close(pool->output);
     pool->output = ends[0];
@@ -221,7 +221,7 @@ enum esp_status ranks_launch(struct rank_pool *pool, struct esp_error *error)
     return watch_job(pool, error);
 }
 
-/* The session that a process belongs to, 0: it is not there. */
+/* Returns the session of a process, 0: there is no such process. */
 static pid_t session_of(const char *number)
 {
     char path[64], text[512];
@@ -264,7 +264,7 @@ void ranks_stop_mpirun(struct rank_pool *pool)
     pool->mpirun_process = -1;
 }
 
-/* ---- is it there? ---- */
+/* ---- checking routines ---- */
 
 static enum esp_status start_checker(struct rank_pool *pool, struct esp_error *error)
 {
@@ -319,13 +319,13 @@ static bool read_line(int fd, char *line, size_t size)
     return false;
 }
 
-/* The line's answer, in its place. */
+/* Replaces the line by its answer. */
 static bool exchange(struct rank_pool *pool, char *line, size_t size)
 {
     const size_t n = strlen(line);
     if (write(pool->checker_in, line, n) == (ssize_t)n && read_line(pool->checker_out, line, size))
         return true;
-    ranks_stop_checker(pool); /* the next one is asked a fresh one */
+    ranks_stop_checker(pool); /* the next check uses a new process */
     pool->checker_lost = true;
     return false;
 }
@@ -367,12 +367,12 @@ void ranks_renew(struct workers *workers)
         snprintf(why, sizeof why, "it is not known whether their libraries are other files now");
     else
         snprintf(why, sizeof why, "%.260s is another file now", line);
-    ranks_stop_checker(pool); /* the next one loads what is there now */
+    ranks_stop_checker(pool); /* the next check loads the present files */
     pool->checker_lost = false;
     pthread_mutex_lock(&pool->lock);
     ranks_wear_out(pool, why);
     pthread_mutex_unlock(&pool->lock);
-    /* Not before: who reads it counts on no call being begun on the old ones. */
+    /* Not earlier, because a reader of the log expects that no call starts on the old ones. */
     log_notice("%s: ranks are replaced, when the calls that run on them have ended", why);
     ranks_wake(pool);
 }
