@@ -28,7 +28,7 @@ static enum esp_status calibrate_again(struct class_run *run, bool (*within)(con
 
 /* ---- layout ---- */
 
-/* A scalar's value; one that no size depends on (they are complex) is made by design_fill(). */
+/* Gets a scalar's value; if no size depends on it (complex ones), design_fill() makes it. */
 static bool scalar_value(const struct design_point *point, const struct argument *argument, uint32_t index,
                          unsigned char raw[16])
 {
@@ -97,7 +97,7 @@ static enum esp_status make_memory(struct measured_call *call, struct esp_error 
     return ESP_OK;
 }
 
-/* Where the inputs of an argument are kept between repetitions. */
+/* Returns where the inputs of an argument are stored between repetitions. */
 static unsigned char *input_of(struct measured_call *call, uint32_t index)
 {
     const struct planned_argument *planned = &call->plan.arguments[index];
@@ -192,12 +192,12 @@ static void forget_peak(int32_t pid)
     snprintf(path, sizeof path, "/proc/%d/clear_refs", pid);
     FILE *file = pid > 0 ? fopen(path, "we") : NULL;
     if (file) {
-        fputs("5", file); /* the peak begins again (proc(5)) */
+        fputs("5", file); /* resets the peak (proc(5)) */
         fclose(file);
     }
 }
 
-/* The pool's report.
+/* Report of the pool.
  * ---- running ---- */
 static void measured_ended(void *arg, uint64_t job_id, const struct job_end *end)
 {
@@ -216,7 +216,7 @@ static enum esp_status start(struct calibration *calibration, struct measured_ca
 {
     const struct workers_ops *ops = calibration->workers->ops;
     enum esp_status status = ESP_LIMIT;
-    /* A worker that takes the place of a dead one needs a moment. */
+    /* The replacement of a dead worker needs a moment. */
     for (int i = 0; status == ESP_LIMIT && i < 1000; i++) {
         call->job.id = ++calibration->last_job;
         pthread_mutex_lock(&calibration->lock);
@@ -248,7 +248,7 @@ enum esp_status measured_run(struct calibration *calibration, struct measured_ca
             memcpy(call->arguments[i].data, input_of(call, i), call->arguments[i].bytes);
     call->job.state = call->kept;
     call->job.time_limit_ms = (int64_t)(1000 * (2 + 20 * calibration->options.longest_s));
-    int32_t pid = calibration->pid; /* of the only worker, as the last job told it */
+    int32_t pid = calibration->pid; /* of the only worker, from the last job */
     struct resident before = {0};
     if (peak_bytes && pid > 0) {
         forget_peak(pid);
@@ -280,14 +280,14 @@ enum esp_status measured_run(struct calibration *calibration, struct measured_ca
 
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
-/* Whether a call works on a state. */
+/* Whether the problem takes a state. */
 static bool state_is_taken(const struct problem *problem)
 {
     const int index = problem_state_index(problem);
     return index >= 0 && argument_is_input(&problem->arguments[index]);
 }
 
-/* The first problem that is named in the text and leaves a state. */
+/* Returns the first problem that is named in the text and leaves a state. */
 static const struct problem *find_named(const struct problem_set *problems, const char *text)
 {
     char word[PROBLEM_MAX_NAME + 1];
@@ -315,8 +315,8 @@ static const struct problem *find_opener(const struct calibration *calibration, 
     return found ? found : find_named(problems, problem->text);
 }
 
-/* The sizes of the opener, as a call of the problem has them by the same names. False: one has no such name.
- */
+/* Sets the sizes of the opening problem to those of the same names in the problem. False: it lacks one of
+ * them. */
 static bool take_sizes(const struct design *design, const struct problem *problem,
                        const struct design_point *point, int64_t *sizes)
 {
@@ -329,8 +329,8 @@ static bool take_sizes(const struct design *design, const struct problem *proble
     return true;
 }
 
-/* Whether states for the problem can be made: one of the calibration's problems, which the texts of this one
- * name, leaves such a state, and its sizes are among this one's. ESP_INVALID tells what is missing. */
+/* Whether states for the problem can be made: one of the calibration's problems, named in this one's
+ * texts, leaves such a state, and its sizes are among this one's. ESP_INVALID says what is missing. */
 static enum esp_status state_check(const struct calibration *calibration, const struct problem *problem,
                                    struct esp_error *error)
 {
@@ -350,7 +350,8 @@ static enum esp_status state_check(const struct calibration *calibration, const 
                            problem->name, opener->name);
 }
 
-/* Makes the state for a call: *kept is the job that left it, for state_drop(). Errors as measured_run(). */
+/* Makes the state for a call: *kept is the job that left it, for state_drop(). Errors as for
+ * measured_run(). */
 static enum esp_status state_make(struct calibration *calibration, const struct problem *problem,
                                   const struct design_point *point, uint64_t *kept, struct esp_error *error)
 {
@@ -381,7 +382,7 @@ static enum esp_status state_make(struct calibration *calibration, const struct 
     return status;
 }
 
-/* 0 is nothing to do. */
+/* 0 is ignored. */
 static void state_drop(struct calibration *calibration, uint64_t kept)
 {
     const struct workers_ops *ops = calibration->workers->ops;
@@ -391,25 +392,25 @@ static void state_drop(struct calibration *calibration, uint64_t kept)
 
 #define LEAST_POINTS    24
 #define POINTS_PER_SIZE 96
-#define LEAST_S         5e-6 /* below it a call's own cost is all there is */
+#define LEAST_S         5e-6 /* below, the time is mainly that of the call itself */
 #define REPETITIONS     5
 #define MOST_REPEATED   31
-#define REPEAT_S        0.02 /* short calls are repeated for so long */
+#define REPEAT_S        0.02 /* short calls are repeated for this long */
 
-/* A call so long is made twice, and once more where these differ by that; a longer one once: other sizes tell
- * more than it, and one that is far off them is called again (sed/calibrate/calibrate.c). */
+/* A call of this length is made twice, and a third time if these differ by this much; a longer one once:
+ * other sizes give more information, and one far off the fit is repeated (sed/calibrate/calibrate.c). */
 #define LONG_S        0.1
 #define LONG_AT_LEAST 2
 #define LONG_AT_MOST  3
 #define LONG_APART    0.02
 #define LONGEST_S     0.5
 
-/* Sizes whose calls fail are left out. A routine that fails for most sizes, or for all, is given up: so many
- * at least, and so many for each one that could be measured. */
+/* Sizes whose calls fail are skipped. A routine that fails for most or all sizes is given up: after this
+ * many failures at least, and this many for each measured size. */
 #define LEAST_FAILED   6
 #define FAILED_FOR_ONE 4
 
-/* To make arguments takes longer than to look at them: beyond this a calibration would do nothing else. */
+/* Beyond this, making arguments would take most of the calibration's time. */
 #define MOST_BYTES 512e6
 
 enum esp_status calibration_create(const struct calibrate_options *options, struct workers *workers,
@@ -454,7 +455,7 @@ static int by_value(const void *a, const void *b)
 static double middle_half(double *times, unsigned n, double *spread)
 {
     qsort(times, n, sizeof *times, by_value);
-    unsigned low = (n + 1) / 4, high = n - low; /* of three, the one between the others */
+    unsigned low = (n + 1) / 4, high = n - low; /* of three, the middle one */
     double sum = 0;
     for (unsigned i = low; i < high; i++)
         sum += times[i];
@@ -463,13 +464,13 @@ static double middle_half(double *times, unsigned n, double *spread)
     return mean;
 }
 
-/* What a call costs by the clock of the processor where that can be told; see sed/calibrate/calibrate.h. */
+/* Returns the cost of a call by processor time if possible; see sed/calibrate/calibrate.h. */
 static double cost_of(const struct calibration *calibration, double seconds, double cpu_s)
 {
     return calibration->options.threads == 1 && cpu_s > 0 ? cpu_s : seconds;
 }
 
-/* With the state that it works on. */
+/* Opens a call with its state. */
 static enum esp_status open_call(struct calibration *calibration, const struct problem *problem,
                                  const struct design_point *point, struct measured_call *call,
                                  struct esp_error *error)
@@ -510,9 +511,9 @@ static bool wants_repetition(const struct repetitions *r)
            (r->n < LONG_AT_MOST && fabs(r->times[1] - r->times[0]) > LONG_APART * r->times[0]);
 }
 
-/* The first call loads the library and touches the memory: it counts only where it is so long that this is
- * nothing. The second one tells what the routine takes in memory; where there is to be none, the first one
- * does, unless its worker is not known yet. */
+/* The first call loads the library and touches the memory: it counts only if it is so long that this is
+ * negligible. The second one measures the routine's memory; if there is none, the first one does, unless
+ * its worker is not known yet. */
 static enum esp_status repeat(struct calibration *calibration, struct measured_call *call,
                               struct repetitions *r, struct esp_error *error)
 {
@@ -534,8 +535,8 @@ static enum esp_status repeat(struct calibration *calibration, struct measured_c
     return status;
 }
 
-/* Memory beyond the arguments, and what the description asks for: of a routine what its worker grew by, of a
- * command what its processes have. */
+/* Returns the memory beyond the arguments and the description's `memory`: for a routine the growth of its
+ * worker, for a command that of its processes. */
 static double memory_beyond(const struct measured_call *call, double peak, double bytes)
 {
     double arguments = 0;
@@ -546,7 +547,7 @@ static double memory_beyond(const struct measured_call *call, double peak, doubl
     return fmax(call->beside - (bytes - arguments), 0);
 }
 
-/* Calls it several times. ESP_CANCELLED: told to stop; else as the calls ended. */
+/* Calls it several times. ESP_CANCELLED: stopped; else the calls' status. */
 static enum esp_status calibration_measure(struct calibration *calibration, const struct problem *problem,
                                            const struct design_point *point, uint32_t n_variables,
                                            struct cost_measurement *m, struct esp_error *error)
@@ -587,7 +588,8 @@ enum esp_status calibration_call(struct calibration *calibration, const struct p
 
 /* ---- one model ---- */
 
-/* Of the time for this model, by the clock: a crowded machine shall not make a calibration last for ever. */
+/* Returns the used part of this model's time, by wall time, so that a busy machine cannot extend a
+ * calibration for ever. */
 static double spent(const struct class_run *run)
 {
     const struct calibration *calibration = run->calibration;
@@ -595,7 +597,7 @@ static double spent(const struct class_run *run)
     return (double)(clock_now_ns(&clock_system) - run->begun_ns) / 1e9 / budget_s;
 }
 
-/* Shapes are of one kind more with each size. */
+/* Returns the most points: each further size adds a kind of shapes. */
 static uint32_t most_points(const struct class_run *run)
 {
     const uint32_t most = POINTS_PER_SIZE * run->design->n_sizes;
@@ -615,11 +617,11 @@ static bool wants_more(const struct class_run *run)
 {
     if (run->model.n_measurements >= most_points(run))
         return false;
-    /* Too few points make no model: the budget gives way to that, by as much again. */
+    /* Too few points make no model, so the budget may then be exceeded up to twice. */
     return spent(run) < (run->model.n_measurements < LEAST_POINTS ? 2 : 1);
 }
 
-/* "n=700, nrhs=1" */
+/* Writes "n=700, nrhs=1". */
 static void name_sizes(const struct design *design, const struct design_point *point, char *text, size_t size)
 {
     size_t used = 0;
@@ -644,7 +646,7 @@ static bool is_hopeless(const struct class_run *run)
     return run->left_out >= LEAST_FAILED && run->left_out > FAILED_FOR_ONE * run->model.n_measurements;
 }
 
-/* A failure of the calibration, and not of what it calls. */
+/* Whether the calibration itself failed, and not the called routine. */
 static bool is_own_failure(enum esp_status status)
 {
     return status == ESP_CANCELLED || status == ESP_SYSTEM || status == ESP_NO_MEMORY;
@@ -686,9 +688,10 @@ static enum esp_status measure(struct class_run *run, struct esp_error *error)
     return ESP_OK;
 }
 
-#define SET_ASIDE ".damaged" /* no name of a model */
+#define SET_ASIDE ".damaged" /* no valid name of a model */
 
-/* False as well, and told, when it is damaged or of a later version: it stays until there is another one. */
+/* Returns false, with a message, also when the model is damaged or of a later version: such a model stays
+ * until another one replaces it. */
 static bool is_readable(struct class_run *run)
 {
     struct arena arena = {0};
@@ -704,7 +707,7 @@ static bool is_readable(struct class_run *run)
     return same;
 }
 
-/* A journal that was begun beside the model is of a measurement anew that was interrupted: it goes on. */
+/* A journal that was begun beside the model belongs to an interrupted new measurement, which continues. */
 static bool is_made(struct class_run *run)
 {
     return is_readable(run) && !run->calibration->options.again && journal_is_old(run);
@@ -719,7 +722,7 @@ static enum esp_status save(const struct class_run *run, struct esp_error *error
     return cost_save(&run->model, run->path, error);
 }
 
-/* A little more than the budget, for what deserves another look. */
+/* Allows a little more than the budget, for repeated measurements. */
 static bool has_time_left(const struct class_run *run)
 {
     return spent(run) < 1.5 && !is_stopped(run->calibration);
@@ -745,7 +748,7 @@ static enum esp_status begin_class(struct class_run *run, struct esp_error *erro
     snprintf(run->path, sizeof run->path, "%s/%s-%s-%" PRIu32 "-%" PRIu32 COST_SUFFIX, options->folder,
              problem->name, implementation->name, options->threads, run->class_index);
     for (char *at = run->path + strlen(options->folder) + 1; (at = strchr(at, '/'));)
-        *at = '+'; /* of module/entry: no other name has a '+' in it */
+        *at = '+'; /* of module/entry: no other name contains a '+' */
     snprintf(run->journal, sizeof run->journal, "%s.points", run->path);
     run->model.measurements = run->measurements;
     run->limits = (struct design_limits){.least_s = LEAST_S,
@@ -764,7 +767,7 @@ static enum esp_status calibrate_class(struct class_run *run, struct calibrate_r
     if (status != ESP_OK)
         return status;
     if (journal_is_old(run) && access(run->path, F_OK) == 0)
-        unlink(run->journal); /* the model has it all */
+        unlink(run->journal); /* the model has everything */
     if (is_made(run))
         return ESP_OK;
     result->was_there = false;
@@ -807,7 +810,7 @@ enum esp_status calibrate_problem(struct calibration *calibration, const struct 
     return status;
 }
 
-/* Sizes that are visited again, after all others; services/fast/fit.h says which. */
+/* Repeats measurements at some sizes, after all others; see services/fast/fit.h. */
 
 struct again {
     struct class_run *run;
@@ -829,12 +832,12 @@ static enum esp_status visit(void *arg, const struct cost_measurement *m, struct
                                                  run->model.n_variables, found, error);
     if (status != ESP_FAILED && status != ESP_CRASHED && status != ESP_TIMEOUT)
         return status;
-    *found = *m; /* a routine that fails now and then: what the first visit found is what there is */
+    *found = *m; /* a routine that sometimes fails: keeps the first measurement */
     return ESP_OK;
 }
 
-/* The model is fitted: fit_again(), as long as `within` says that there is time. Errors as
- * calibration_measure() has them. */
+/* The model is fitted: calls fit_again(), as long as `within` says that there is time. Errors as for
+ * calibration_measure(). */
 static enum esp_status calibrate_again(struct class_run *run, bool (*within)(const struct class_run *run),
                                        struct esp_error *error)
 {
@@ -862,7 +865,7 @@ static int by_use(const void *a, const void *b)
     return x->index < y->index ? -1 : 1;
 }
 
-/* Lines that are none are passed over, as problems are that the server no longer has. */
+/* Skips malformed lines, and problems that the server no longer has. */
 static void add_file(const char *path, struct used *all, size_t n)
 {
     char text[ACCURACY_LINE];
@@ -966,9 +969,9 @@ int calibrate_parse(int argc, char **argv, struct calibrating *command)
     return EXIT_DONE;
 }
 
-/* The ranks of a server that is calibrated. */
+/* Calibrates the ranks of a server. */
 
-#define SAVE_NS (2 * NS_PER_S) /* whatever ends the calibration, no more is measured again */
+#define SAVE_NS (2 * NS_PER_S) /* longest time whose measurements can be lost */
 
 static struct process_grid fixed_grid(const struct settings_sed *settings)
 {
@@ -1022,7 +1025,7 @@ static void tell(const struct calibrating *command, const struct problem *proble
     fflush(stdout);
 }
 
-/* The one that the ranks can call first. */
+/* Chooses the first one that the ranks can call. */
 static bool choose_implementation(struct calibrating *command, const struct problem *problem)
 {
     for (uint32_t i = 0; i < problem->n_implementations; i++)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside espalier-calibrate: what its files share.
- */
+ * Internals of espalier-calibrate, shared by its files. */
 #ifndef SED_CALIBRATE_COMMAND_H
 #define SED_CALIBRATE_COMMAND_H
 
@@ -19,9 +18,9 @@ struct calibrating {
     struct problem_set *problems;
     struct workers *workers, *ranks; /* ranks: NULL: the server has none */
     struct calibration *together;    /* of the ranks */
-    bool on_ranks;                   /* it is their turn with the problem */
+    bool on_ranks;                   /* the ranks measure the problem now */
     unsigned n_problems, n_done, failed;
-    unsigned skipped; /* of all: those that cannot be measured */
+    unsigned skipped; /* problems that cannot be measured */
 };
 
 /* Removes the progress bar from the terminal. */
@@ -29,16 +28,16 @@ void calibrate_clear_bar(void);
 
 /* ---- sed/calibrate/calibrate.c ---- */
 
-/* EXIT_DONE, or what to end with: an error was printed. */
+/* Returns EXIT_DONE, or an exit code: an error was printed. */
 int calibrate_parse(int argc, char **argv, struct calibrating *command);
-/* Prints it with the word that is wrong; EXIT_USAGE. */
+/* Prints it with the wrong word; returns EXIT_USAGE. */
 int calibrate_usage(const char *text, const char *word);
 
-/* Starts the ranks of the server's file; what they know, and what they learn here, is in the `ranks` of its
- * state_dir. Where they cannot be started workers are measured all the same: it says so. */
+/* Starts the ranks of the server's file; their profile, which the measurements extend, is the file `ranks`
+ * in its state_dir. If they cannot be started, prints that, and workers are measured nevertheless. */
 void calibrate_open_ranks(struct calibrating *command);
-/* Measures the problem's parallel implementation and tells of it. ESP_NOT_FOUND: it has none that the ranks
- * can call. *error says what went wrong. */
+/* Measures the problem's parallel implementation and reports it. ESP_NOT_FOUND: it has none that the ranks
+ * can call. *error has the reason of a failure. */
 enum esp_status calibrate_together(struct calibrating *command, const struct problem *problem,
                                    struct esp_error *error);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The journal of a calibration: a line for each size that was measured, beside the model to be made.
- */
+ * The journal of a calibration: a line for each measured size, beside the future model. */
 #include "sed/calibrate/calibrate_run.h"
 #include "util/crc32c.h"
 #include "util/log.h"
@@ -13,11 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- which model it is to replace ---- */
+/* ---- the model to replace ---- */
 
 #define REPLACES "replaces "
 
-/* Of what is in the file, whole or not. False: there is none. */
+/* Computes the checksum of the file, whether it is complete or not. False: there is none. */
 static bool checksum_of(const char *path, uint32_t *checksum)
 {
     char bytes[4096];
@@ -61,7 +60,7 @@ bool journal_is_old(const struct class_run *run)
 
 /* ---- its lines ---- */
 
-/* A line ends in its point, so that one that was cut shows. */
+/* A line ends in a point, so that a cut one is recognised. */
 enum esp_status journal_note(struct class_run *run, const struct cost_measurement *m, struct esp_error *error)
 {
     struct esp_error own;
@@ -82,13 +81,13 @@ enum esp_status journal_note(struct class_run *run, const struct cost_measuremen
 
 enum note { NOTE_GOOD, NOTE_DAMAGED, NOTE_ABSURD };
 
-/* Derived variables may be off by this: they depend on options that the journal does not have. */
+/* Tolerance for derived variables, which depend on options that the journal does not have. */
 #define MOST_OFF 16
-/* No processor makes more operations in a second with one thread, and no call takes less time. */
+/* Bounds of plausible measurements: operations per second with one thread, and time of a call. */
 #define MOST_FLOPS 1e12
 #define LEAST_S    1e-9
 
-/* Whether the problem takes such sizes, and the other variables are what comes of them. */
+/* Whether the problem allows such sizes, and the other variables follow from them. */
 static bool are_sizes(const struct class_run *run, const struct cost_measurement *m)
 {
     const struct design *design = run->design;
@@ -103,14 +102,14 @@ static bool are_sizes(const struct class_run *run, const struct cost_measurement
         sizes[i] = (int64_t)m->x[i];
     }
     if (!design_at(design, run->class_index, sizes, &point))
-        return true; /* with another value of an option, perhaps */
+        return true; /* possibly with another value of an option */
     for (uint32_t i = design->n_sizes; i < run->model.n_variables; i++)
         if (m->x[i] > MOST_OFF * point.x[i] || MOST_OFF * m->x[i] < point.x[i])
             return false;
     return true;
 }
 
-/* One number that cannot be would outweigh all others in the fit, where errors are relative. */
+/* Rejects impossible numbers, because one of them would outweigh all others in a fit of relative errors. */
 static bool can_be(const struct class_run *run, const struct cost_measurement *m)
 {
     const struct design *design = run->design;
@@ -167,7 +166,7 @@ static bool take(struct class_run *run, const struct cost_measurement *m)
     return true;
 }
 
-/* A line that was cut must not swallow the one that is written next. */
+/* Ends a cut last line, so that the next one starts on a new line. */
 static void end_last_line(FILE *file)
 {
     if (fseek(file, -1, SEEK_END) == 0 && fgetc(file) != '\n' && fseek(file, 0, SEEK_END) == 0)

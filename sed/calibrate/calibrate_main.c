@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * espalier-calibrate: what `espalier calibrate`, and a server that is idle (--background: it ends with who
- * has started it), run on the server's machine.
- */
+ * espalier-calibrate: run on the server's machine by `espalier calibrate`, and by an idle server
+ * (--background: it ends with its parent process). */
 #include "sed/calibrate/calibrate_command.h"
 #include "sed/calibrate/calibrate_order.h"
 #include "sed/kept_problems.h"
@@ -79,7 +78,7 @@ static enum esp_status choose_folder(struct calibrating *command, struct esp_err
     return error_errno(error, "%s: state_dir: %s", command->config, state);
 }
 
-/* Two at a time would measure each other, and write the same journals. The lock goes with the process. */
+/* Two calibrations would disturb each other, and write the same journals. The lock ends with the process. */
 static enum esp_status lock_folder(const char *folder, struct esp_error *error)
 {
     if (mkdir(folder, 0750) != 0 && errno != EEXIST)
@@ -99,7 +98,7 @@ static enum esp_status lock_folder(const char *folder, struct esp_error *error)
                  : ESP_SYSTEM;
 }
 
-/* Before anything is measured that could not be kept. */
+/* Checks that results can be saved, before anything is measured. */
 static enum esp_status try_folder(const char *folder, struct esp_error *error)
 {
     char path[4200];
@@ -142,7 +141,7 @@ static enum esp_status check_names(const struct problem_set *set, int n, char **
     return ESP_OK;
 }
 
-/* What is wrong with the command itself is told first, also while another calibration is at work. */
+/* Errors of the command itself are reported first, even while another calibration is running. */
 static enum esp_status open_all(struct calibrating *command, int n, char **names, struct esp_error *error)
 {
     const struct settings_sed *settings = &command->settings;
@@ -161,7 +160,7 @@ static enum esp_status open_all(struct calibrating *command, int n, char **names
     options.problems = command->problems;
     if (status == ESP_OK)
         status = processes_create(&options, &command->workers, error);
-    /* In the background nothing tells whether other hosts are idle too. The server's own ranks sleep. */
+    /* In the background it is not known whether other hosts are idle too. The server's own ranks sleep. */
     if (status == ESP_OK && settings->ranks > 0 && !(command->background && settings->hostfile))
         calibrate_open_ranks(command);
     return status;
@@ -222,7 +221,7 @@ static void tell_stopped(void)
     fprintf(stderr, "espalier calibrate: stopped; what was measured is kept, the next one goes on\n");
 }
 
-/* By a worker, and by the ranks where there are some. ESP_INVALID: neither can. */
+/* Measures with a worker, and with the ranks if there are any. ESP_INVALID: neither can. */
 static enum esp_status measure(struct calibrating *command, struct calibration *calibration,
                                struct problem *problem, struct esp_error *error)
 {
@@ -242,8 +241,7 @@ static enum esp_status measure(struct calibrating *command, struct calibration *
     return together;
 }
 
-/* One of all problems that cannot be measured: nobody has asked for it by name, but its forecasts stay those
- * of work over speed. */
+/* Reports a problem that cannot be measured, if all are: its forecasts remain those of work over speed. */
 static void tell_skipped(struct calibrating *command, const struct problem *problem,
                          const struct esp_error *why)
 {
@@ -306,7 +304,8 @@ static int run_all(struct calibrating *command, struct calibration *calibration,
     free(order);
     if (!n && goes_on)
         tell_all(command);
-    /* As shells tell who was ended by a signal: a script that goes through servers stops as well. */
+    /* The exit code of a program that a signal has ended, so that a script over several servers stops as
+     * well. */
     if (!goes_on && atomic_load(&stopped_by))
         return 128 + atomic_load(&stopped_by);
     return command->failed || !goes_on ? EXIT_FAILED : EXIT_DONE;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which problems are measured first.
- */
+ * Chooses which problems are measured first. */
 #ifndef SED_CALIBRATE_ORDER_H
 #define SED_CALIBRATE_ORDER_H
 

@@ -12,11 +12,11 @@
 
 #define START_NS    (90 * NS_PER_S)
 #define FIRST_ORDER 48
-#define GROWTH      1.35 /* of orders: of a time, some 2.5 */
+#define GROWTH      1.35 /* of orders: a factor of about 2.5 in time */
 #define LEAST_S     5e-4
 #define REPETITIONS 3
 #define MOST_SIZES  32
-/* Grids that are forecast to take so many times as long as the fastest are left out: at first, and when they
+/* Grids whose forecast exceeds that of the fastest by this factor are skipped: at first, and when they
  * have been measured at smaller sizes. */
 #define SLOW       2.5
 #define KNOWN_SLOW 1.3
@@ -113,7 +113,7 @@ static bool is_wanted(const struct grid_run *run, const struct parallel_proposal
     return !known && proposal->seconds < fastest_s * (run->measured[index] ? KNOWN_SLOW : SLOW);
 }
 
-/* The pool learns from the call by itself. The last repetition tells how good forecasts are. */
+/* The pool learns from the call by itself. The last repetition measures the error of forecasts. */
 static enum esp_status measure_one(struct grid_run *run, struct measured_call *call, uint32_t index,
                                    unsigned repetition, double fastest_s, struct esp_error *error)
 {
@@ -140,7 +140,7 @@ static enum esp_status measure_one(struct grid_run *run, struct measured_call *c
     return ESP_OK;
 }
 
-/* All grids in turns, so that what else the machine does meets all of them. */
+/* Takes turns between all grids, so that other load on the machine affects all of them. */
 static enum esp_status measure_grids(struct grid_run *run, struct measured_call *call,
                                      struct esp_error *error)
 {
@@ -156,7 +156,7 @@ static enum esp_status measure_grids(struct grid_run *run, struct measured_call 
     return status;
 }
 
-/* *ended: no greater size is to be measured. */
+/* *ended: no larger size is measured. */
 static enum esp_status measure_size(struct grid_run *run, int64_t order, bool *ended, struct esp_error *error)
 {
     const struct calibrate_options *options = &run->calibration->options;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Problems that work on a state: the problem that makes it is called first, with matrices of the same sizes.
- */
+ * Problems that take a state: the problem that makes it is called first, with matrices of the same sizes. */
 #ifndef SED_CALIBRATE_STATE_H
 #define SED_CALIBRATE_STATE_H
 

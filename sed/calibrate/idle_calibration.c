@@ -19,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOOK_NS (NS_PER_S / 2) /* between looks at the server and the process */
-/* Models that are there are read while others are measured, but not at every one. */
+#define LOOK_NS (NS_PER_S / 2) /* interval of checks of the server and the process */
+/* New models are read while others are measured, but not after every one. */
 #define FRESH_NS (60 * NS_PER_S)
 
 extern char **environ;
@@ -30,19 +30,19 @@ struct idle_calibration {
     char *program;
     char config[4096], output[4096], folder[4096];
     pthread_t thread;
-    pthread_mutex_t lock; /* of what follows; taken under the server's */
+    pthread_mutex_t lock; /* guards the following members; taken under the server's */
     pthread_cond_t wake;
-    pid_t pid; /* 0: none runs. Not reaped without the lock, so that a kill never meets another process */
+    pid_t pid; /* 0: none runs. Reaped only with the lock, so that a kill never hits another process */
     bool killed, complete, stop;
     /* Of the thread alone: */
-    struct timespec models_ns; /* when the folder last changed, as far as it was told */
+    struct timespec models_ns; /* when the folder was last changed, as far as reported */
     int64_t told_ns;
-    bool told_crowded; /* that it waits, since a process was started last */
+    bool told_crowded; /* waiting was logged since a process was last started */
 };
 
 /* ---- the process ---- */
 
-/* Work has come. Under the server's lock. */
+/* Work has arrived. Under the server's lock. */
 static void on_work(void *arg)
 {
     struct idle_calibration *calibration = arg;
@@ -77,7 +77,7 @@ static int spawn(const struct idle_calibration *calibration, char *const *words,
     return why;
 }
 
-/* With the lock. */
+/* Call it with the lock. */
 static void begin(struct idle_calibration *calibration)
 {
     char budget[32], longest[32];
@@ -97,7 +97,7 @@ static void begin(struct idle_calibration *calibration)
     log_warning("nothing is calibrated: %s cannot be started: %s", calibration->program, strerror(why));
 }
 
-/* With the lock. False: it still runs. */
+/* Call it with the lock. False: it still runs. */
 static bool has_ended(struct idle_calibration *calibration)
 {
     int status = 0;
@@ -132,7 +132,7 @@ static void tell_models(struct idle_calibration *calibration, bool now)
     calibration->options.fresh(calibration->options.arg);
 }
 
-/* Who has waited for a model finds why there is none. */
+/* Logs why there is no model, for users who wait for one. */
 static void tell_crowded(struct idle_calibration *calibration)
 {
     double left;
@@ -163,7 +163,7 @@ static void look(struct idle_calibration *calibration)
     else if (waits && !idle)
         tell_crowded(calibration);
     server_set_beside(server, runs);
-    if (runs && !server_is_idle(server, 0)) /* work that came while the process was being started */
+    if (runs && !server_is_idle(server, 0)) /* work that arrived while the process was being started */
         on_work(calibration);
     if (ended || runs)
         tell_models(calibration, ended);
@@ -190,7 +190,7 @@ static void *run(void *self)
     return NULL;
 }
 
-/* ---- life ---- */
+/* ---- creation and end ---- */
 
 static enum esp_status start(struct idle_calibration *calibration, struct esp_error *error)
 {
@@ -205,14 +205,14 @@ static enum esp_status start(struct idle_calibration *calibration, struct esp_er
     return ESP_OK;
 }
 
-/* What it is to measure, and with how many threads, is what the server's settings say. */
+/* The server's settings say what to measure, and with how many threads. */
 static enum esp_status prepare(struct idle_calibration *calibration, struct esp_error *error)
 {
     const struct settings_sed *settings = calibration->options.settings;
     const char *state_dir = settings->node.state_dir;
     if (!state_dir)
         return error_set(error, ESP_CONFIG, "state_dir is missing: models are kept there");
-    mkdir(state_dir, 0700); /* what is wrong with it is told when the file is written */
+    mkdir(state_dir, 0700); /* errors are reported when a file is written */
     snprintf(calibration->config, sizeof calibration->config, "%s/calibrate.conf", state_dir);
     snprintf(calibration->output, sizeof calibration->output, "%s/calibrate.log", state_dir);
     cost_folder(state_dir, calibration->folder, sizeof calibration->folder);

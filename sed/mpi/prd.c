@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * espalier-prd, started by mpirun for a server daemon: one rank that waits for calls.
- */
+ * espalier-prd, started by mpirun for a server daemon: one rank that waits for calls. */
 #include "config.h"
 
 #include "sed/mpi/prd.h"
@@ -29,8 +28,8 @@ struct link {
     struct ring *rings[RANK_RINGS_MOST];
 };
 
-/* MPI keeps in files what the ranks of a host share, and leaves them when it is killed. On the daemon's host
- * alone they go with the daemon's folder; in a job of several hosts with this one. */
+/* MPI stores shared memory of a host's ranks in files, and leaves them when it is killed. On the daemon's
+ * host they are removed with the daemon's folder; in a job of several hosts with this one. */
 static struct {
     char path[200];
     int lock;
@@ -40,7 +39,7 @@ static _Noreturn void end(void)
 {
     if (shared.lock >= 0)
         folder_leave(shared.path, shared.lock);
-    rank_end_as_told(); /* MPI_Finalize() would wait for ranks that are dead */
+    rank_end_as_told(); /* MPI_Finalize() would wait for dead ranks */
 }
 
 static void share_folder(void)
@@ -53,16 +52,16 @@ static void share_folder(void)
         return;
     if (folder_share(SHARED_MEMORY, "rank", job, shared.path, sizeof shared.path, &shared.lock, &error) !=
         ESP_OK) {
-        fprintf(stderr, "espalier-prd: %s\n", error.text); /* it goes without */
+        fprintf(stderr, "espalier-prd: %s\n", error.text); /* the rank continues without it */
         return;
     }
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         setenv(variables[i], shared.path, 0);
 }
 
-/* Nobody wants the results when the daemon is gone or has given the job up: the rank ends at once, also out
- * of a routine that waits for a dead rank in MPI. Until then it shows a daemon on another host that it lives.
- */
+/* When the daemon is gone or has given up the job, results are useless: the rank ends at once, even inside
+ * a routine that waits for a dead rank in MPI. Until then it answers the heartbeats of a daemon on another
+ * host. */
 static void *watch(void *arg)
 {
     const struct far_lines *lines = arg;
@@ -99,7 +98,7 @@ static bool say_hello(const struct link *link, uint32_t rank, uint32_t size)
     return rank_link_send(link->socket, &hello, NULL, 0, 0);
 }
 
-/* The bell, the board and the rings. */
+/* Receives the bell, the board and the rings. */
 static bool be_set_up(struct link *link)
 {
     struct rank_message setup;
@@ -126,7 +125,7 @@ static bool be_set_up(struct link *link)
     return rank_link_send(link->socket, &setup, NULL, 0, 0);
 }
 
-/* A daemon that does not hear it is told after the next call. */
+/* If this message cannot be sent now, the daemon learns the bytes after the next call. */
 static void tell_kept(int socket)
 {
     const struct rank_message message = {.kind = RANK_KEPT, .kept_bytes = rank_keeps(0)};
@@ -134,7 +133,7 @@ static void tell_kept(int socket)
         rank_link_send(socket, &message, NULL, 0, MSG_DONTWAIT);
 }
 
-/* Until the daemon closes the channel. */
+/* Serves until the daemon closes the channel. */
 static void serve(struct link *link, uint32_t rank)
 {
     struct rank_message message;
@@ -167,7 +166,7 @@ static void start_watch(struct far_lines *lines)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* Until the daemon, which is on another host, closes the connection. */
+/* Serves until the daemon, which is on another host, closes the connection. */
 static void be_far(const char *at, uint32_t rank, uint32_t size)
 {
     static struct far_lines lines;
@@ -181,10 +180,10 @@ static void be_far(const char *at, uint32_t rank, uint32_t size)
     far_serve(lines.calls, rank);
 }
 
-/* What it carries has nothing to do with calls: without it they go on. */
+/* The porter is independent of calls, which continue without it. */
 static void start_porter(const char *path, uint32_t rank)
 {
-    static struct porter *porter; /* as long as the rank */
+    static struct porter *porter; /* exists as long as the rank */
     struct esp_error error;
     char own[PORTER_PATH];
     rank_porter_path(path, rank, own);
@@ -237,9 +236,8 @@ static void say_whether_there(const char *library, const char *symbol, const cha
     puts(there ? "yes" : error.text);
 }
 
-/* One line "LIBRARY SYMBOL FOLDER" after the other (an empty folder is "-"): says of each whether it is
- * there, "yes" or why not. RANKS_CHANGED alone: a file of what was loaded that is another one now, or
- * nothing. */
+/* Reads lines "LIBRARY SYMBOL FOLDER" (an empty folder is "-"), and answers each: "yes", or why the symbol
+ * is missing. For RANKS_CHANGED alone, answers with a loaded file that has changed, or nothing. */
 static int check(void)
 {
     char *line = NULL;

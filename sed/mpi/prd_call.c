@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One call on one rank. The ranks of its grid share the ring and the arrays: each copies what it needs out of
- * them, they wait for each other, call, and each puts back what is its own. Scalars and whole arrays are the
- * first rank's to put back.
- */
+ * One call on one rank. The ranks of its grid share the ring and the arrays: each copies its inputs, they
+ * wait for each other, call the routine, and each puts back its own results. The first rank puts back
+ * scalars and whole arrays. */
 #include "sed/mpi/prd.h"
 #include "sed/ranks/gang.h"
 
@@ -23,7 +22,7 @@ static int64_t now_ns(void)
     return clock_now_ns(&clock_system);
 }
 
-/* ---- getting ready ---- */
+/* ---- preparation ---- */
 
 static struct invocation *find_call(const struct call_signature *signature, struct esp_error *error)
 {
@@ -45,7 +44,7 @@ static struct invocation *find_call(const struct call_signature *signature, stru
     return made;
 }
 
-/* Where all ranks see the array. */
+/* Returns the array that all ranks share. */
 static char *shared(void *arg, const struct ring_operand *operand)
 {
     struct rank_state *state = arg;
@@ -53,7 +52,7 @@ static char *shared(void *arg, const struct ring_operand *operand)
                                           : (char *)state->ring->arena + operand->value;
 }
 
-/* Only the first rank may write into an array that is there whole; the others have copies. */
+/* Only the first rank may write into a shared whole array; the others use copies. */
 static enum esp_status copy_whole_areas(struct rank_state *state, struct esp_error *error)
 {
     const struct ring_job *job = &state->ring->job;
@@ -106,7 +105,7 @@ static bool resolve(struct rank_state *state, void **operands, struct esp_error 
     return job->result_offset <= RING_ARENA_BYTES - INVOKE_RESULT_BYTES;
 }
 
-/* The arguments where the daemon has them. */
+/* Uses the arguments in the daemon's memory. */
 static enum esp_status share(struct rank_state *state, const int *descriptors, uint32_t n,
                              struct esp_error *error)
 {
@@ -123,7 +122,7 @@ static enum esp_status share(struct rank_state *state, const int *descriptors, u
     return status == ESP_OK ? copy_whole_areas(state, error) : status;
 }
 
-/* What share() has left to the ranks together, where they are on several hosts. */
+/* Fills the parts that share() has left to the ranks together, if they are on several hosts. */
 static enum esp_status fill_with_others(struct rank_state *state, const int *descriptors,
                                         enum esp_status status, struct esp_error *error)
 {
@@ -134,7 +133,7 @@ static enum esp_status fill_with_others(struct rank_state *state, const int *des
                             : status;
 }
 
-/* The routine, and what each of its parameters is. */
+/* Finds the routine, and prepares its parameters. */
 static enum esp_status bind(struct rank_state *state, struct invocation **invocation, void **operands,
                             struct esp_error *error)
 {
@@ -147,9 +146,9 @@ static enum esp_status bind(struct rank_state *state, struct invocation **invoca
     return resolve(state, operands, error) ? ESP_OK : ESP_INTERNAL;
 }
 
-/* ---- together ---- */
+/* ---- synchronisation ---- */
 
-/* Ranks of one host see each other count in the ring. */
+/* Ranks of one host synchronise by counters in the ring. */
 static bool all_here_can(struct rank_state *state, uint32_t round, bool can)
 {
     struct ring_gang *gang = &state->ring->gang;
@@ -171,16 +170,16 @@ static bool all_hosts_can(const struct rank_state *state, bool can)
     return MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, state->grid->communicator) == MPI_SUCCESS && all;
 }
 
-/* Of a call that nobody can fail to make: nobody waits before it. */
+/* For a call that cannot fail before the routine, without waiting. */
 static bool go_on(enum esp_status status)
 {
     if (status != ESP_OK)
-        MPI_Abort(MPI_COMM_WORLD, 1); /* the others are in the routine, and wait for it there */
+        MPI_Abort(MPI_COMM_WORLD, 1); /* the others are in the routine, and wait for this rank there */
     return true;
 }
 
-/* Says whether this rank can go on, and waits for the others: nobody enters a routine that not all enter. The
- * first that cannot says why. `round` counts from 1. */
+/* Says whether this rank can continue, and waits for the others: no rank enters a routine unless all do.
+ * The first that cannot stores the reason. `round` counts from 1. */
 static bool all_can(struct rank_state *state, uint32_t round, enum esp_status status,
                     const struct esp_error *error)
 {
@@ -192,7 +191,7 @@ static bool all_can(struct rank_state *state, uint32_t round, enum esp_status st
                                   : all_here_can(state, round, status == ESP_OK);
 }
 
-/* What it may allocate is bound, and what it could not is noted. */
+/* Calls the routine with limited memory, and records failed allocations. */
 static void call(struct rank_state *state, struct invocation *invocation, void **operands, void *result)
 {
     memory_enter(areas_own_bytes(&state->areas));
@@ -202,7 +201,7 @@ static void call(struct rank_state *state, struct invocation *invocation, void *
         state->refused_bytes = refused;
 }
 
-/* Whether the routine has returned. */
+/* Returns whether the routine has returned. */
 static bool compute(struct rank_state *state, struct invocation *invocation, void **operands)
 {
     const struct ring_job *job = &state->ring->job;
@@ -230,7 +229,7 @@ static bool compute(struct rank_state *state, struct invocation *invocation, voi
     return true;
 }
 
-/* Where results are put: others may not have taken their arguments yet where these lie. */
+/* Returns where to put results: other ranks may still be reading arguments at their place. */
 static char *put_to(void *arg, const struct ring_operand *operand)
 {
     const struct rank_state *state = arg;
@@ -238,7 +237,7 @@ static char *put_to(void *arg, const struct ring_operand *operand)
                                  : shared(arg, operand);
 }
 
-/* What all see of the results: the small values but for the parts, which are everybody's. */
+/* Puts back shared results: the small values except parts, which each rank puts back. */
 static void put_back(struct rank_state *state)
 {
     struct ring *ring = state->ring;
@@ -254,7 +253,7 @@ static void put_back(struct rank_state *state)
     parts_end(job, state->grid, put_to, state, state->parts);
 }
 
-/* For the call in that ring. */
+/* Prepares the state for the call in that ring. */
 static struct rank_state *prepare(struct ring *ring, uint32_t rank, bool far)
 {
     static struct rank_state state;
@@ -276,11 +275,11 @@ static struct rank_state *begin(struct ring *ring, uint32_t rank, bool far)
     struct esp_error error;
     const struct ring_job *job = &ring->job;
     if (rank_grid_find(job->first_rank, job->grid.rows, job->grid.cols, &state->grid, &error) != ESP_OK)
-        MPI_Abort(MPI_COMM_WORLD, 1); /* the others are left in it */
+        MPI_Abort(MPI_COMM_WORLD, 1); /* the others are left in the routine */
     return state;
 }
 
-/* Beside the grid: of the call it sees only what others want of it. */
+/* Outside the grid: only serves other ranks' requests for its pieces. */
 static struct rank_state *help(struct ring *ring, uint32_t rank, bool far, const int *descriptors)
 {
     struct rank_state *state = prepare(ring, rank, far);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A rank's last word. mpirun ends all ranks when one ends, and keeps to itself which that was and why: so
- * each says to the daemon how it ends, as far as the system lets it. Who is killed by SIGKILL says nothing.
- */
+ * A rank's last message. mpirun ends all ranks when one ends, and does not report which and why, so each
+ * rank reports its end to the daemon, if the system permits. A rank killed by SIGKILL reports nothing. */
 #include "sed/mpi/prd.h"
 
 #include <signal.h>
@@ -21,7 +20,7 @@ static pid_t started_by, own;
 static atomic_flag said = ATOMIC_FLAG_INIT;
 static struct sigaction before[FATAL];
 
-/* Also in a handler of signals. What a routine has forked says nothing. */
+/* Reports the end to the daemon; safe in a signal handler. A process forked by a routine reports nothing. */
 static void say(enum rank_end how, int code)
 {
     uint64_t most;
@@ -35,7 +34,7 @@ static void say(enum rank_end how, int code)
         rank_link_send(link_socket, &last, NULL, 0, MSG_DONTWAIT);
 }
 
-/* Then it goes as it would have gone: OpenMPI prints where it was. */
+/* Then the process ends as usual: OpenMPI prints a backtrace. */
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     (void)context;
@@ -53,8 +52,8 @@ static void on_exit_code(int code, void *arg)
     say(RANK_EXITED, code);
 }
 
-/* In place of the C library's and MPI's, also for the libraries of routines: hidden, they would find the C
- * library's all the same. */
+/* Replace the C library's and MPI's functions, also for the libraries of routines, and so must not be
+ * hidden. */
 #define SHOWN __attribute__((visibility("default")))
 
 SHOWN void _exit(int code)
@@ -75,7 +74,7 @@ SHOWN int MPI_Abort(MPI_Comm communicator, int code)
     return PMPI_Abort(communicator, code);
 }
 
-/* Who has used up its stack has none left to say so. */
+/* A separate stack for handlers, because an exhausted stack leaves no room to report that. */
 static void stand_apart(void)
 {
     static char stack[64 << 10];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A rank whose daemon is on another host (sed/ranks/rank_far.h).
- */
+ * A rank whose daemon is on another host (sed/ranks/rank_far.h). */
 #include "sed/mpi/prd.h"
 #include "sed/porter/porter.h"
 #include "sed/porter/porter_stream.h"
@@ -25,15 +24,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TRY_NS   (20 * NS_PER_S) /* a daemon whose hands are full closes the connection */
+#define TRY_NS   (20 * NS_PER_S) /* a busy daemon closes the connection */
 #define PAUSE_NS (200 * NS_PER_MS)
-#define DEAD_MS  30000 /* without an answer to what was sent, also to what asks whether it is there */
+#define DEAD_MS  30000 /* without an acknowledgement of sent data, or of keepalive probes */
 
 static const struct porter_end nobody = {.stop = -1, .order = -1};
 
-/* ---- saying something ---- */
+/* ---- sending ---- */
 
-/* A last word amid the bytes of another message would be taken for these. */
+/* The last message must not be mixed with the bytes of another one. */
 static _Atomic unsigned held;
 
 void far_hold(void)
@@ -62,7 +61,7 @@ void far_say_end(int socket, const struct rank_message *last)
         send(socket, &word, sizeof word, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* ---- finding it ---- */
+/* ---- connecting ---- */
 
 static int connect_once(const struct addrinfo *at)
 {
@@ -105,10 +104,10 @@ static int connect_to(const char *at, struct esp_error *error)
     return fd;
 }
 
-/* ---- who is there ---- */
+/* ---- authentication ---- */
 
-static enum far_lends lends;                 /* of what it keeps, to other servers */
-static char porter_secret[RANK_SECRET_TEXT]; /* of the job, from which its porter has its keys */
+static enum far_lends lends;                 /* of its cached parts, to other servers */
+static char porter_secret[RANK_SECRET_TEXT]; /* of the job; the keys of its porter are derived from it */
 
 struct caller {
     const char *at;
@@ -189,7 +188,7 @@ bool far_connect(const char *at, uint32_t rank, uint32_t size, struct far_lines 
     struct caller caller = {.at = at, .rank = rank, .size = size, .purpose = FAR_CALLS};
     const char *told = getenv(RANK_SECRET_VARIABLE);
     snprintf(caller.secret, sizeof caller.secret, "%s", told ? told : "");
-    unsetenv(RANK_SECRET_VARIABLE); /* what routines start has no use for it */
+    unsetenv(RANK_SECRET_VARIABLE); /* programs that routines start do not need it */
     *lines = (struct far_lines){.calls = try_for_a_while(&caller, error), .pulse = -1};
     if (lines->calls < 0)
         return false;
@@ -214,15 +213,15 @@ bool far_beat(int pulse)
 struct far {
     int socket;
     struct ring *ring;
-    bool calling; /* others may still be in the routine of the last call, and wait for a message of this rank
-                   */
-    bool beside;  /* it was beside the grid of that call */
+    bool calling; /* other ranks may still be in the routine of the last call, and wait for a message of this
+                     rank */
+    bool beside;  /* it was outside the grid of that call */
 };
 
 #define BESIDE_MS 1
 
-/* Sleeps in the kernel until the envoy says something; or keeps messages of MPI going as long. Nothing of the
- * routine's waits for a rank beside its grid. */
+/* Sleeps in the kernel until the envoy sends a message; or keeps serving messages of MPI for as long.
+ * Routines send none to a rank outside the grid. */
 static bool await(const struct far *far, struct far_message *message)
 {
     struct pollfd heard = {.fd = far->socket, .events = POLLIN};
@@ -251,10 +250,11 @@ static bool find_porter_key(uint64_t ticket, unsigned char secret[PORTER_SECRET_
     return rank_porter_key(porter_secret, ticket, secret, NULL) == ESP_OK;
 }
 
-/* Where the daemon sees the rank; what is kept may stay where it is when nobody can come. */
+/* Listens on the address under which the daemon knows the rank. If no porter can connect, the cache is
+ * only used locally. */
 static uint32_t start_lending(int socket)
 {
-    static struct porter *porter; /* as long as the rank */
+    static struct porter *porter; /* exists as long as the rank */
     static struct porter_keeper keeper;
     struct sockaddr_storage name;
     socklen_t size = sizeof name;

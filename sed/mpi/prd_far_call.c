@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The arguments of a call on a rank whose daemon is on another host: its parts of the matrices and copies of
- * what is whole come over TCP from its envoy (sed/ranks/envoy.h), in this order, and go back there.
- */
+ * Receives the arguments of a call on a rank whose daemon is on another host: its parts of matrices and
+ * copies of whole arrays come over TCP from its envoy (sed/ranks/envoy.h), in this order, and results go
+ * back there. */
 #include "sed/mpi/prd.h"
 #include "sed/porter/porter_stream.h"
 #include "sed/ranks/gang.h"
@@ -24,7 +24,8 @@ static enum esp_status make_room(struct rank_state *state, struct esp_error *err
     if (job->front > job->end || job->end > RING_ARENA_BYTES || job->n_areas > PROBLEM_MAX_ARGUMENTS ||
         job->n_parts > PROBLEM_MAX_ARGUMENTS)
         return error_set(error, ESP_INTERNAL, "the rank was handed a malformed call");
-    memset(state->parts, 0, job->n_parts * sizeof *state->parts); /* it may fail before they are made */
+    memset(state->parts, 0,
+           job->n_parts * sizeof *state->parts); /* preparation may fail before they are set */
     for (uint32_t i = 0; i < job->n_areas && status == ESP_OK; i++) {
         bool whole = !gang_is_distributed(job, job->areas[i].argument);
         status = areas_add(&state->areas, job->areas[i].argument, whole ? job->areas[i].bytes : 0, error);
@@ -36,7 +37,7 @@ static enum esp_status make_room(struct rank_state *state, struct esp_error *err
     return status == ESP_OK ? parts_make(job, state->grid, &state->areas, state->parts, error) : status;
 }
 
-/* What has come of an input that is kept is there for later calls, too. */
+/* A received input that is cached is available to later calls, too. */
 static void take_kept(const struct ring_part *of, const struct rank_part *part)
 {
     if (!of->goes_in || !part->input)

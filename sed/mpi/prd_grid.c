@@ -3,14 +3,14 @@
 
 #include <stdlib.h>
 
-/* The BLACS bring no header. */
+/* The BLACS have no header. */
 int Csys2blacs_handle(MPI_Comm communicator);
 void Cblacs_gridinit(int *context, const char *order, int rows, int cols);
 void Cblacs_gridinfo(int context, int *rows, int *cols, int *row, int *col);
 
 static struct rank_grid *grids;
 
-/* A communicator of these ranks alone: the others compute, or sleep. */
+/* Makes a communicator of these ranks alone, because the others compute, or sleep. */
 static int make_communicator(uint32_t first, uint32_t n, MPI_Comm *communicator)
 {
     MPI_Group world, group;

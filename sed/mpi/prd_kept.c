@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parts of data that a rank on another host keeps from call to call, so that they need not be sent again:
- * those that it has had and those that it has made. Data never change, so that what is kept is right for as
- * long as anybody asks for it; what was used longest ago gives way. Each is a memory file, which a call maps
- * as ranks of the daemon's host map pieces: where it only reads, it cannot write. Threads of the rank's
- * porter lend them to other servers, and add to them, meanwhile: hence the lock.
- */
+ * A cache of data parts on a rank on another host, so that they need not be sent again: received inputs
+ * and computed results. Data never change, so a cached part is always valid; the least recently used is
+ * dropped. Each is a memory file, which a call maps like ranks of the daemon's host map pieces: read-only
+ * if it only reads. Threads of the rank's porter lend them to other servers, and add to them, at the same
+ * time: hence the lock. */
 #include "sed/mpi/prd.h"
 
 #include "core/redistribution/pieces.h"
@@ -19,12 +18,12 @@
 #include <unistd.h>
 #include <utlist.h>
 
-#define KEPT_MOST    256        /* parts: each has a descriptor, of which MPI and routines want some, too */
-#define OTHERS_PART  8          /* of what the host has free, that is left to others */
-#define LEAST_LOOKED (1u << 20) /* bytes of a part for which the host's memory is looked at */
+#define KEPT_MOST    256        /* parts: each needs a descriptor, and MPI and routines need some, too */
+#define OTHERS_PART  8          /* 1/n of the host's free memory is left to others */
+#define LEAST_LOOKED (1u << 20) /* bytes of a part above which the host's memory is checked */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct kept *all; /* what was used last comes first */
+static struct kept *all; /* the most recently used first */
 static uint64_t most, used;
 static uint32_t n_kept;
 
@@ -96,16 +95,16 @@ struct kept *kept_find_piece(struct job_key name, const struct block_cyclic_matr
     return kept;
 }
 
-/* The one used longest ago that nobody holds. */
+/* Returns the least recently used part without users. */
 static struct kept *next_to_go(void)
 {
-    struct kept *kept = all ? all->prev : NULL; /* of the first one: the last */
+    struct kept *kept = all ? all->prev : NULL; /* the last is before the first */
     while (kept && kept->holders > 0)
         kept = kept == all ? NULL : kept->prev;
     return kept;
 }
 
-/* Of this job on this host, which look at the same moment, and want as much. */
+/* Returns the number of the job's ranks on this host, which check at the same moment, and need as much. */
 static uint64_t ranks_here(void)
 {
     const char *text = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
@@ -113,8 +112,9 @@ static uint64_t ranks_here(void)
     return n > 0 ? (uint64_t)n : 1;
 }
 
-/* Whether the host, or this process's control group, has so much beside what is left to others; what is kept
- * gives way for that. Looking takes longer than a small part is worth. */
+/* Whether the host, or this process's control group, has that much memory besides what is left to others;
+ * cached parts are dropped for that. Not checked for small parts, because that would cost more than they
+ * are worth. */
 static bool is_there(uint64_t bytes)
 {
     if (bytes < LEAST_LOOKED)
@@ -139,7 +139,7 @@ static bool make_room(uint64_t bytes)
     return used + bytes <= most && n_kept < KEPT_MOST && is_there(bytes);
 }
 
-/* All its memory is there from the beginning: a hole that cannot be filled would end the rank. */
+/* Allocates all memory at once, because a hole that cannot be filled later would kill the rank. */
 static bool make_memory(struct kept *kept)
 {
     kept->file = memfd_create("espalier-kept", MFD_CLOEXEC);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the sequential routines take that parallel ones call, measured while all ranks call them, and the
- * polynomials of B.4.1.2 and B.4.1.3 (core/forecast/parallel_model.h) that fit best. Pivots, panels and
- * blocks of the diagonal are measured as ScaLAPACK computes them on one rank, with what its own layers take.
- */
+ * Measures the sequential routines that parallel ones call, on all ranks at the same time, and fits the
+ * polynomials of B.4.1.2 and B.4.1.3 (core/forecast/parallel_model.h). Pivots, panels and diagonal blocks
+ * are measured as ScaLAPACK computes them on one rank, including the overhead of its layers. */
 #include "sed/mpi/prd.h"
 
 #include "services/fast/fit.h"
@@ -12,15 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of all matrices here: no multiple of a large power of 2, with which columns would displace each other. */
+/* Of all matrices here: not a multiple of a large power of 2, for which columns would displace each other
+ * in the cache. */
 #define LEADING    520
 #define TRIES      2
-#define LEAST_S    20e-6 /* shorter ones are called so often that they take this */
+#define LEAST_S    20e-6 /* a shorter sample is repeated for this long */
 #define MOST_CALLS 64
 #define SAMPLES    12
 #define PANEL      32
 
-/* BLAS and ScaLAPACK as Fortran has them. */
+/* BLAS and ScaLAPACK with Fortran's interface. */
 void dgemm_(const char *, const char *, const int *, const int *, const int *, const double *, const double *,
             const int *, const double *, const int *, const double *, double *, const int *, size_t, size_t);
 void dtrsm_(const char *, const char *, const char *, const char *, const int *, const int *, const double *,
@@ -109,12 +109,12 @@ static void level_one(const struct bench *bench, enum parallel_kernel kernel, st
         dscal_(&of.m, &minus, bench->c, &one);
     else if (kernel == PARALLEL_AMAX)
         idamax_(&of.m, bench->a, &one);
-    else /* rows of a matrix, as PDLASWP has them */
+    else /* rows of a matrix, as in PDLASWP */
         pdswap_(&of.m, bench->c, &one, &one, bench->descriptor, &bench->descriptor[2], bench->c, &two, &one,
                 bench->descriptor, &bench->descriptor[2]);
 }
 
-/* Of what is factored anew each time: the diagonal is large enough for all that is asked. */
+/* Fills a matrix that is factorised each time: its diagonal is large enough for all factorisations. */
 static void fill(const struct bench *bench, int columns)
 {
     for (int64_t i = 0; i < (int64_t)LEADING * columns; i++)
@@ -148,7 +148,7 @@ static void call(const struct bench *bench, enum parallel_kernel kernel, struct 
         level_one(bench, kernel, of);
 }
 
-/* ---- how long it takes ---- */
+/* ---- timing ---- */
 
 static double batch_s(const struct bench *bench, enum parallel_kernel kernel, struct sample of, int calls)
 {
@@ -160,7 +160,7 @@ static double batch_s(const struct bench *bench, enum parallel_kernel kernel, st
     return (MPI_Wtime() - begun) / calls;
 }
 
-/* The first warms up, and tells how many calls make a time that can be measured. */
+/* The first call is a warm-up, and determines how many calls give a measurable time. */
 static double sample_s(const struct bench *bench, enum parallel_kernel kernel, struct sample of)
 {
     double first = batch_s(bench, kernel, of, 1), best = INFINITY;
@@ -170,7 +170,7 @@ static double sample_s(const struct bench *bench, enum parallel_kernel kernel, s
     return best;
 }
 
-/* All ranks are at the same kernel, and find what the slowest takes. */
+/* All ranks measure the same kernel, and get the time of the slowest. */
 static void measure_kernel(const struct bench *bench, enum parallel_kernel kernel, double *c)
 {
     double A[SAMPLES * PARALLEL_TERMS], mine[SAMPLES], b[SAMPLES], weights[SAMPLES], terms[PARALLEL_TERMS];
@@ -191,9 +191,9 @@ static void measure_kernel(const struct bench *bench, enum parallel_kernel kerne
         memset(c, 0, PARALLEL_TERMS * sizeof *c);
 }
 
-/* ---- products as one figure ---- */
+/* ---- products as one number ---- */
 
-/* Long sums tell what an operation takes, short ones what it takes to read and write the result. */
+/* Long sums determine the time of an operation, short ones that of reading and writing the result. */
 static void tell_products(struct parallel_speed *speed)
 {
     const double longer = parallel_polynomial(&speed->kernels, PARALLEL_GEMM, 256, 256, 256),
@@ -213,7 +213,7 @@ static void describe(const struct rank_grid *grid, int rows, int block, int *des
     memcpy(descriptor, words, sizeof words);
 }
 
-/* What it takes more there than on one rank with as many rows, for each column and doubling of ranks. */
+/* Measures the additional time over one rank with as many rows, for each column and doubling of ranks. */
 static double measure_column(struct bench *bench, const struct parallel_polynomials *kernels)
 {
     const double alone = parallel_polynomial(kernels, PARALLEL_GETF2, PANEL, PANEL, 0);
@@ -238,8 +238,7 @@ static void measure(struct bench *bench, struct parallel_speed *speed)
         MPI_Abort(MPI_COMM_WORLD, 1); /* the others measure together */
     describe(bench->grid, LEADING, LEADING, bench->descriptor);
     for (int64_t i = 0; i < (int64_t)LEADING * LEADING; i++) {
-        bench->a[i] = bench->b[i] =
-            (double)(i & 1023) / 1e6; /* small: what is solved stays as large as it is */
+        bench->a[i] = bench->b[i] = (double)(i & 1023) / 1e6; /* small, so that solutions do not grow */
         bench->c[i] = 1;
     }
     for (enum parallel_kernel kernel = 0; kernel < PARALLEL_KERNELS; kernel++)

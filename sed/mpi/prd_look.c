@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether what the ranks of a grid have computed together is right. Each rank looks at its own parts.
- */
+ * Checks the results that the ranks of a grid have computed together. Each rank checks its own parts. */
 #include "sed/mpi/prd.h"
 #include "sed/ranks/gang.h"
 
@@ -41,8 +40,8 @@ static struct system_part part_of(const struct rank_state *state, uint32_t index
 
 /* ---- elements of results ---- */
 
-/* The first element of this rank's part that is NaN, or infinite unless that is allowed, as it is counted in
- * the whole array; -1: there is none. */
+/* Returns the first element of this rank's part that is NaN, or infinite unless that is allowed, by its
+ * index in the whole array; -1: none. */
 static int64_t first_bad(const struct rank_state *state, const struct ring_result *result, bool is_result)
 {
     const struct system_part part = part_of(state, result->parameter, is_result);
@@ -58,7 +57,7 @@ static int64_t first_bad(const struct rank_state *state, const struct ring_resul
     return -1;
 }
 
-/* Keeps those that are finite on all ranks; none, when an input is not. */
+/* Keeps results that are finite on all ranks; none, when an input is not. */
 static void begin_results(const struct rank_state *state, struct rank_look *look)
 {
     const struct ring_job *job = &state->ring->job;

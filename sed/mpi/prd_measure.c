@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The coefficients of the models of parallel routines, measured while all ranks are at work, as they will be:
- * messages and broadcasts here, kernels in prd_kernels.c.
- */
+ * Measures the coefficients of the models of parallel routines while all ranks are working, as in calls:
+ * messages and broadcasts here, kernels in prd_kernels.c. */
 #include "sed/mpi/prd.h"
 
 #include "core/unequal/allocation.h"
@@ -20,7 +19,7 @@
 #define LONG_TIMES 2
 #define FILLS      4
 
-/* The slowest rank's: all find the same. */
+/* Returns the slowest rank's time, equal on all ranks. */
 static double slowest(double seconds)
 {
     double most = seconds;
@@ -41,8 +40,8 @@ static double batch_s(char *out, char *in, int bytes, int times)
     return slowest((MPI_Wtime() - begun) / times);
 }
 
-/* Everybody sends to the next rank, and receives from the one before. Seconds of one such message, of the
- * batch in which the fewest others got in the way. */
+/* Every rank sends to the next one, and receives from the one before. Returns the seconds of one such
+ * message, in the batch with the least disturbance. */
 static double message_s(char *out, char *in, int bytes, int times)
 {
     double best = INFINITY;
@@ -62,7 +61,7 @@ static void measure_messages(struct parallel_speed *speed, char *out, char *in)
 
 /* ---- arguments ---- */
 
-/* Into memory that was never touched, as a call's parts are. */
+/* Copies into untouched memory, like a call's parts. */
 static void measure_filling(struct parallel_speed *speed, const char *from)
 {
     double best = INFINITY;
@@ -88,7 +87,7 @@ struct broadcast_sample {
     double ranks, bytes, seconds;
 };
 
-/* Of the first `ranks` ranks of the job: from one to the other end, where it comes last. */
+/* Broadcasts among the first `ranks` ranks of the job: returns the time until the last rank has it. */
 static double broadcast_s(char *data, int bytes, MPI_Comm communicator)
 {
     double best = INFINITY;
@@ -103,7 +102,7 @@ static double broadcast_s(char *data, int bytes, MPI_Comm communicator)
     return best;
 }
 
-/* Among 2, 4, 8, ... ranks, and all. The others wait. */
+/* Measures among 2, 4, 8, ... ranks, and all. The others wait. */
 static int sample_broadcasts(char *data, struct broadcast_sample *samples)
 {
     static const int lengths[LENGTHS] = {8, 4 << 10, 64 << 10, LONG_BYTES};
@@ -123,7 +122,7 @@ static int sample_broadcasts(char *data, struct broadcast_sample *samples)
     return n;
 }
 
-/* Latency and seconds of a byte for one of the forms. Returns its mean error, relative. */
+/* Fits latency and seconds of a byte for one of the forms. Returns its mean relative error. */
 static double fit_broadcast(const struct parallel_broadcast *form, const struct broadcast_sample *samples,
                             int n, double *c)
 {
@@ -141,7 +140,7 @@ static double fit_broadcast(const struct parallel_broadcast *form, const struct 
     return errors;
 }
 
-/* The form that tells best how this MPI does it. */
+/* Chooses the form that best describes this MPI's broadcasts. */
 static void measure_broadcasts(struct parallel_speed *speed, char *data)
 {
     struct broadcast_sample samples[SIZES_MOST * LENGTHS];
@@ -167,7 +166,7 @@ void dgemm_(const char *transa, const char *transb, const int *m, const int *n, 
             const double *alpha, const double *a, const int *lda, const double *b, const int *ldb,
             const double *beta, double *c, const int *ldc, size_t transa_length, size_t transb_length);
 
-/* Seconds of this rank's product of matrices while all compute; 0 without memory. */
+/* Returns the seconds of this rank's matrix product while all compute; 0 without memory. */
 static double product_s(void)
 {
     const int n = PRODUCT_ORDER;
@@ -185,7 +184,8 @@ static double product_s(void)
     return times > 0 ? seconds / times : 0;
 }
 
-/* What shares proportional to speed gain over equal ones. Of a rank that cannot tell: nothing is known. */
+/* Computes the gain of shares proportional to speed over equal ones. If a rank could not measure, nothing
+ * is known. */
 static void measure_gain(struct parallel_speed *speed)
 {
     int size;
@@ -202,9 +202,9 @@ static void measure_gain(struct parallel_speed *speed)
     free(all);
 }
 
-/* ---- what is known without a clock ---- */
+/* ---- properties that need no measurement ---- */
 
-/* ScaLAPACK's own, as Fortran has it: the columns of PBLAS's panels. */
+/* A function of ScaLAPACK, with Fortran's interface: the columns of PBLAS's panels. */
 int pilaenv_(const int *context, const char *type, size_t length);
 
 /* Of the host on which the most ranks share a processor. */
@@ -242,7 +242,7 @@ void rank_measure(struct parallel_speed *speed, bool known)
     *speed = (struct parallel_speed){0};
     if (all_of_us(known))
         return;
-    static const int context = 0; /* it does not look at it */
+    static const int context = 0; /* it is not read */
     speed->panel = fmax(0, pilaenv_(&context, "D", 1));
     count_processors(speed);
     rank_measure_kernels(speed);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * worker_memory and worker_keeps on a rank. It is bound in routines only: what it has besides is MPI's, and
- * its parts of matrices.
- */
+ * Applies worker_memory and worker_keeps to a rank. Memory is limited in routines only, because the rest
+ * is MPI's, and its parts of matrices. */
 #include "sed/mpi/prd.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LOOK_EVERY 64 /* calls that allocate nothing large may keep little each */
+#define LOOK_EVERY 64 /* calls without large allocations can keep only little each */
 
-static uint64_t may_keep; /* 0: any amount */
+static uint64_t may_keep; /* 0: unlimited */
 
 void rank_memory_begin(void)
 {

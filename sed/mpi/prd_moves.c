@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Data in pieces that lie otherwise than a call wants them, where its ranks are on several hosts: the ranks
- * send each other what they need, by a plan, and the daemon sends nothing. They tell each other first who has
- * which piece: ranks on other hosts those that they keep (prd_kept.c), also those beside the call's grid, and
- * ranks of the daemon's host whatever those lack, as they see all of it.
- */
+ * Redistributes data in pieces with another layout than a call needs, if its ranks are on several hosts:
+ * the ranks send each other the pieces, by a plan, and the daemon sends nothing. First they exchange who
+ * has which piece: ranks on other hosts have those in their cache (prd_kept.c), including ranks outside
+ * the call's grid; ranks of the daemon's host can read all of the data and provide the missing ones. */
 #include "sed/mpi/prd.h"
 
 #include "core/redistribution/pieces.h"
@@ -15,7 +14,7 @@
 #define NO_PIECE  -1
 #define ANY_PIECE -2
 
-/* Those who tell each other: of the grid, and beside it. */
+/* Ranks that take part: in the grid, and outside it. */
 static int64_t ranks_of(const struct ring_job *job)
 {
     return (int64_t)job->grid.rows * job->grid.cols + job->beside;
@@ -52,15 +51,15 @@ uint64_t moves_of(const struct ring_job *job)
     return which;
 }
 
-/* ---- who has what ---- */
+/* ---- exchange of offers ---- */
 
-/* What a rank tells of one part. */
+/* A rank's offer for one part. */
 struct offer {
     int32_t pieces[MOVE_WAYS]; /* of the datum, that it can send */
-    int32_t lacks;             /* it is on another host, and does not keep its part */
+    int32_t lacks;             /* it is on another host, and lacks its part */
 };
 
-/* All that a rank tells. */
+/* All offers of a rank. */
 struct offers {
     int32_t can, far; /* it can make the call; it is on another host */
     struct offer of[PROBLEM_MAX_ARGUMENTS];
@@ -109,7 +108,7 @@ static struct offer make_offer(const struct rank_state *state, uint32_t i)
     return offer;
 }
 
-/* All that the ranks of the grid have told, and what of it is looked at. */
+/* All offers of the ranks of the grid, and the one being examined. */
 struct round {
     const struct offers *all;
     int64_t n;
@@ -121,8 +120,8 @@ static int32_t piece_offered(const struct round *round, int64_t rank)
     return round->all[rank].of[round->part].pieces[round->way];
 }
 
-/* Pieces that nobody offers go to ranks that see all; to those of their own number first, which mapped them
- * before. False: one is nowhere. */
+/* Pieces that are not offered are sent by ranks that can read everything; preferably by the rank with the
+ * piece's number, which has mapped it before. False: a piece is nowhere. */
 static bool choose_senders(const struct round *round, int64_t *senders, int64_t pieces)
 {
     const int64_t n = round->n;
@@ -167,7 +166,7 @@ struct one_move {
     const struct rank_part *part;
     const struct block_cyclic_matrix *from;
     const int *files;        /* NULL: far */
-    const struct kept *kept; /* far: the piece that it offers; NULL: none */
+    const struct kept *kept; /* on another host: the piece that it offers; NULL: none */
     int64_t *senders;        /* of each piece: a rank of the communicator */
 };
 
@@ -180,7 +179,7 @@ static int64_t piece_of(const struct one_move *move)
     return -1;
 }
 
-/* What this rank sends of. ESP_OK with NULL: nothing. */
+/* Finds the data that this rank sends. ESP_OK with NULL: none. */
 static enum esp_status find_source(const struct one_move *move, const void **source)
 {
     const struct ring_part *of = move->of;
@@ -248,8 +247,8 @@ static bool all_can(const struct offers *all, int64_t n)
     return true;
 }
 
-/* By the first way that leads to all of it. What a datum was laid from is no concern of ranks that see the
- * datum itself, and may only read it. */
+/* Uses the first layout of which all pieces are available. Ranks that can read the datum itself ignore the
+ * layout it was redistributed from. */
 static bool move_part(struct rank_state *state, uint32_t i, const int *files, const struct offers *all,
                       const struct rank_way *way, int64_t *senders)
 {
@@ -305,7 +304,7 @@ void moves_make(struct rank_state *state, uint64_t which, const int *files, bool
     const struct rank_way *way = way_between(state);
     struct offers *all = malloc((size_t)n * sizeof *all);
     if (!way || !all)
-        MPI_Abort(MPI_COMM_WORLD, 1); /* the others wait for what this rank has */
+        MPI_Abort(MPI_COMM_WORLD, 1); /* the others wait for this rank's pieces */
     for (uint32_t i = 0; can && i < job->n_parts; i++)
         if (which >> i & 1)
             mine.of[i] = make_offer(state, i);

@@ -6,13 +6,13 @@
 
 #include <string.h>
 
-/* From so many rows on columns begin with a line of the cache, and not all with the same of its sets: what
- * routines take is not a matter of luck with the size of a matrix then. */
+/* From this number of rows on, columns start at cache lines, spread over the sets of the cache, so that
+ * the time of routines does not depend on the size of a matrix by chance. */
 #define ROWS_LINED 128
 #define LINE_BYTES 64
 #define SET_BYTES  2048
 
-/* Pieces of data have no gaps, and few rows or a vector would pay more than they gain. */
+/* Pieces of data have no gaps, and for few rows or a vector gaps would cost more than they gain. */
 static int64_t leading_of(const struct ring_part *from, int64_t rows)
 {
     const int64_t line = LINE_BYTES / from->element_bytes;
@@ -27,7 +27,7 @@ static void place(const struct ring_part *from, const struct rank_grid *grid, bo
                   struct rank_part *part)
 {
     const struct block_cyclic_matrix *layout = &from->layout;
-    /* A vector along the rows has one column of ranks: the same elements on each of the grid's. */
+    /* A vector along the rows has one column of ranks: the same elements on each of the grid's columns. */
     part->row = layout->rows.ranks > 1 ? grid->row : 0;
     part->col = layout->cols.ranks > 1 ? grid->col : 0;
     int64_t rows = block_cyclic_count(&layout->rows, part->row);
@@ -45,7 +45,7 @@ static void place(const struct ring_part *from, const struct rank_grid *grid, bo
         part->descriptor[i] = descriptor[i];
 }
 
-/* Of the part. ScaLAPACK's vectors have room for one more block. */
+/* Returns the bytes of the part. ScaLAPACK's vectors have room for one more block. */
 static uint64_t part_bytes(const struct ring_part *from, const struct rank_part *part)
 {
     const struct block_cyclic_matrix *layout = &from->layout;
@@ -55,7 +55,7 @@ static uint64_t part_bytes(const struct ring_part *from, const struct rank_part 
     return (uint64_t)(part->leading * (cols > 0 ? cols : 1) + more) * from->element_bytes;
 }
 
-/* Tiny calls would spend their time on mapping memory: small parts lie here, between fences. */
+/* Small parts lie here, between fences, because mapping memory would take most of a tiny call's time. */
 static _Alignas(RANK_SMALL_FENCE) unsigned char small[RANK_SMALL_BYTES];
 static uint64_t small_used;
 
@@ -112,7 +112,7 @@ static enum esp_status give_memory(const struct ring_part *from, uint64_t bytes,
 
 /* ---- data in pieces ---- */
 
-/* This rank's part of it, mapped: `pieces` has the layout of the part. */
+/* Maps this rank's part of it: `pieces` has the layout of the part. */
 static enum esp_status map_piece(const struct ring_part *of, const struct ring_pieces *pieces,
                                  const int *files, bool writable, const struct rank_part *part,
                                  struct areas *areas, char **data, struct esp_error *error)
@@ -130,7 +130,7 @@ static enum esp_status map_piece(const struct ring_part *of, const struct ring_p
     return status;
 }
 
-/* Read where it is: only when nothing is written there. */
+/* Whether it is read in place: only if it is not written. */
 static bool is_read_in_place(const struct ring_part *part)
 {
     return part->from.there && !part->vector && (part->into || !part->comes_back) &&
@@ -217,7 +217,7 @@ enum esp_status parts_fill(const struct ring_job *job, const int *files, uint64_
     return status;
 }
 
-/* ---- of a rank on another host ---- */
+/* ---- on a rank on another host ---- */
 
 uint64_t part_element_bytes(const struct ring_part *of, const struct rank_part *part)
 {
@@ -226,7 +226,7 @@ uint64_t part_element_bytes(const struct ring_part *of, const struct rank_part *
            of->element_bytes;
 }
 
-/* What it keeps of the input, or will; and where it will keep the result. */
+/* Finds the cached input, or where to cache it, and where to cache the result. */
 static void find_kept(const struct ring_part *of, struct rank_part *part)
 {
     const uint64_t bytes = part_element_bytes(of, part);
@@ -245,7 +245,7 @@ static void find_kept(const struct ring_part *of, struct rank_part *part)
         part->result = kept_make(&which, bytes);
 }
 
-/* What is kept has no room behind its elements. */
+/* Maps a cached part, which has no room after its elements. */
 static enum esp_status show(const struct ring_part *of, const struct kept *kept, bool writable,
                             struct areas *areas, char **data, struct esp_error *error)
 {

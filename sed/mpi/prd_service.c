@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What parallel routines find in the rank that calls them (espalier_server.h).
- */
+ * Functions for parallel routines in the rank that calls them (espalier_server.h). */
 #include "config.h"
 
 #include "espalier_server.h"
@@ -15,16 +14,16 @@
 
 #define SHOWN __attribute__((visibility("default")))
 
-/* ---- how far it is: the first rank tells it for all of them ---- */
+/* ---- progress: the first rank reports for all of them ---- */
 
-#define TELL_NS (10 * NS_PER_MS) /* at least, between two messages to another host */
+#define TELL_NS (10 * NS_PER_MS) /* least time between two messages to another host */
 
-/* Threads of the routine may tell it too, and still do when the routine has returned. */
+/* Threads of the routine may report too, even after the routine has returned. */
 static struct {
     pthread_mutex_t lock;
-    struct ring *ring; /* NULL: nobody asks */
+    struct ring *ring; /* NULL: not wanted */
     int socket;
-    double told; /* to the envoy, at told_ns */
+    double told; /* last value sent to the envoy, at told_ns */
     int64_t told_ns;
 } call = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -44,7 +43,7 @@ void service_end(void)
     pthread_mutex_unlock(&call.lock);
 }
 
-/* The end is told at once, once. A connection that is lost is noticed when the call is. */
+/* The end is reported at once, once. A lost connection is noticed by the call. */
 static void tell_envoy(double fraction)
 {
     const double reached = fraction < 1 ? fraction : 1;
@@ -67,7 +66,7 @@ SHOWN void esp_progress(double fraction)
     pthread_mutex_unlock(&call.lock);
 }
 
-/* ---- what workers have besides: here no state is kept ---- */
+/* ---- functions for workers only: a rank keeps no state ---- */
 
 SHOWN int esp_checkpoint_save(const void *state, size_t bytes)
 {
@@ -107,7 +106,7 @@ static struct block_cyclic_matrix layout_of(const struct esp_layout *layout, int
                                         false};
 }
 
-/* Whether this rank's part has columns that are far enough apart. */
+/* Whether the columns of this rank's part are far enough apart. */
 static bool is_wide(const struct esp_layout *layout, const struct block_cyclic_matrix *matrix, int rank)
 {
     int64_t rows = 0, cols;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a rank does between two calls.
- */
+ * How a rank waits between two calls. */
 #include "sed/mpi/prd.h"
 
 #include "util/clock.h"
@@ -10,9 +9,9 @@
 
 #define LOOK_NS      200000
 #define LOOKS        8      /* between two looks at the clock */
-#define PREEMPTED_NS 250000 /* that many looks take so long only where a program computes */
-/* So many calls without looking for them after it was in somebody's way, twice as many when it soon is again;
- * half as many for each CALM calls that it found by looking. */
+#define PREEMPTED_NS 250000 /* that many checks take so long only if another program computes here */
+/* Number of calls without polling after it disturbed another program; doubled when that happens again
+ * soon, halved for each CALM calls found by polling. */
 #define SHY_LEAST 12
 #define SHY_MOST  200
 #define CALM      64
@@ -27,18 +26,17 @@ static bool has_call(const struct rank_post *post)
     return board_has_call(post->board, post->rank, post->taken);
 }
 
-/* Others, in the last call, while there is no next one. */
+/* Whether other ranks are still in the last call, while there is no next one. */
 static bool are_in_it(const struct rank_post *post)
 {
     return post->last && atomic_load(&post->last->request) == post->last_request &&
            atomic_load(&post->last->gang.left) > 0 && !has_call(post);
 }
 
-/* The BLACS return before a long message has left, and it leaves only while its sender is in MPI: who went to
- * sleep before all are through could leave another rank waiting for it for ever. Where ranks are more than
- * processors MPI gives way too, so that each of the two is followed by a look: they are often through by
- * then.
- */
+/* The BLACS return before a long message has been sent, and it is sent only while its sender is in MPI: a
+ * rank that slept before all have finished could leave another rank waiting for ever. If there are more
+ * ranks than processors MPI yields too, so both MPI's and our progress are followed by a check: often all
+ * have finished by then. */
 static void see_the_others_through(const struct rank_post *post)
 {
     int any;
@@ -65,8 +63,8 @@ static bool note_found(struct rank_post *post)
     return true;
 }
 
-/* Looks for the next call, at most for LOOK_NS. Ranks share processors with each other and with the daemon,
- * so that each look lets everybody else pass. */
+/* Polls for the next call, at most for LOOK_NS. Ranks share processors with each other and with the
+ * daemon, so each check yields. */
 static bool look_for_call(struct rank_post *post, int64_t begun)
 {
     for (int64_t now = begun, before = begun; now < begun + LOOK_NS; before = now) {
@@ -82,8 +80,8 @@ static bool look_for_call(struct rank_post *post, int64_t begun)
     return false;
 }
 
-/* To wake ranks on sleeping processors takes many times as long as a tiny call: in a stream of calls they
- * look for the next one themselves, as long as they are in nobody's way. */
+/* Waking ranks on sleeping processors takes many times as long as a tiny call: in a stream of calls they
+ * poll for the next one, unless they disturb others. */
 uint32_t rank_wait(struct rank_post *post)
 {
     see_the_others_through(post);

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Our own way between the ranks of a communicator.
- */
+ * Our own communication between the ranks of a communicator. */
 #include "sed/mpi/prd.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* As the links of a host or a cluster are; what the order of the messages hangs on is the ratio of the two.
- */
+/* Typical for the links of a host or a cluster; only the ratio of the two affects the order of messages. */
 static const struct redistribution_costs costs = {2e-5, 8 / 3e9};
 
-/* Kept with it: messages that are not the routine's, and memory in which ranks of one host pack them. */
+/* Cached with the communicator: a duplicate for our messages, and memory in which ranks of one host pack
+ * them. */
 struct rank_way {
     MPI_Comm communicator;
     struct shared_slots *slots;
@@ -45,7 +44,7 @@ struct rank_way *rank_way_of(MPI_Comm communicator)
     struct shared_slots *slots = shared_slots_create(own);
     way = malloc(sizeof *way);
     if (!way)
-        MPI_Abort(MPI_COMM_WORLD, 1); /* the others believe that they have it */
+        MPI_Abort(MPI_COMM_WORLD, 1); /* the others assume that this rank has it */
     *way = (struct rank_way){own, slots};
     MPI_Comm_set_attr(communicator, key, way);
     return way;

@@ -7,26 +7,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TAG = 4711, TAKEN = 4712, DEPTH = 2 /* steps under way at a time */ };
+enum { TAG = 4711, TAKEN = 4712, DEPTH = 2 /* steps in progress at a time */ };
 
-/* The runs of one dimension between this rank and another, found when first needed. */
+/* The runs of one dimension between this rank and another, computed when first needed. */
 struct runs {
     struct redistribution_run *list;
     size_t n;
     bool found;
 };
 
-/* One end of the movement for this rank: what it sends, or what it receives. */
+/* One direction of the movement for this rank: sending or receiving. */
 struct side {
     int64_t rank, row, col;   /* in the grid; rank -1: not in it */
-    int64_t height;           /* from one column of its part to the next */
-    struct runs *rows, *cols; /* by the other's row and column of the grid */
+    int64_t height;           /* distance of the columns of its part */
+    struct runs *rows, *cols; /* by the other rank's row and column of the grid */
     int64_t n_rows, n_cols;
 };
 
 struct slot {
     char *out, *in;
-    MPI_Request request[2]; /* of what is sent (or of the word that it was taken), and of what is received */
+    MPI_Request request[2]; /* of the sent message (or of the acknowledgement), and of the received one */
     const struct redistribution_message *receives;
 };
 
@@ -87,7 +87,7 @@ static enum esp_status find(struct runs *runs, const struct block_cyclic *from, 
     return redistribution_runs(from, to, source, target, &runs->list, &runs->n, error);
 }
 
-/* The runs of a message that this rank sends or receives. */
+/* Gets the runs of a message that this rank sends or receives. */
 static enum esp_status runs_of(struct mover *mover, const struct redistribution_message *message, bool sends,
                                const struct runs **rows, const struct runs **cols)
 {
@@ -106,7 +106,7 @@ static enum esp_status runs_of(struct mover *mover, const struct redistribution_
     return status;
 }
 
-/* Runs of rows are short as a rule (a block), so that a call of memcpy() for each would cost more than the
+/* Runs of rows are usually short (a block), so that calling memcpy() for each would cost more than the
  * copy. */
 static void copy_run(char *to, const char *from, size_t bytes)
 {
@@ -153,7 +153,7 @@ static enum esp_status unpack(struct mover *mover, const struct redistribution_m
     return status;
 }
 
-/* What stays goes straight from one part to the other. */
+/* Copies elements that stay on this rank from one part to the other. */
 static enum esp_status keep(struct mover *mover, const struct redistribution_message *message)
 {
     const struct runs *rows, *cols;
@@ -181,7 +181,7 @@ static enum esp_status mpi_status(struct mover *mover, int code)
     return error_set(mover->error, ESP_FAILED, "redistribution: MPI reports: %.*s", length, words);
 }
 
-/* Messages may be longer than an int counts bytes. */
+/* A message may exceed INT_MAX bytes, so count in larger elements. */
 static MPI_Datatype element_type(size_t bytes)
 {
     return bytes == 8 ? MPI_DOUBLE : bytes == 4 ? MPI_FLOAT : bytes == 16 ? MPI_C_DOUBLE_COMPLEX : MPI_BYTE;
@@ -193,7 +193,7 @@ static int message_count(const struct mover *mover, const struct redistribution_
                                                         : message->elements);
 }
 
-/* A message on its way: itself, or an empty one that says it lies in the sender's slot. */
+/* Sends a message: itself, or an empty one that says it lies in the sender's slot. */
 static enum esp_status begin_send(struct mover *mover, const struct redistribution_message *message,
                                   struct slot *slot)
 {
@@ -220,7 +220,7 @@ static enum esp_status begin_receive(struct mover *mover, const struct redistrib
                                 element_type(mover->bytes), from, TAG, mover->comm, &slot->request[1]));
 }
 
-/* Begins what this rank has to do in a step. */
+/* Starts this rank's part of a step. */
 static enum esp_status begin_step(struct mover *mover, int32_t step, struct slot *slot)
 {
     size_t n;
@@ -242,7 +242,7 @@ static char *slot_of(const struct mover *mover, int rank, int which)
            (size_t)which * (shared_slots_room(mover->shared) / DEPTH);
 }
 
-/* `which` is the slot's number: the sender packed in its own of the same number. */
+/* `which` is the slot's number: the sender packed into its own slot of the same number. */
 static enum esp_status take(struct mover *mover, struct slot *slot, int which)
 {
     if (!slot->receives)
@@ -287,7 +287,7 @@ static enum esp_status run(struct mover *mover)
         if (step < steps)
             status = begin_step(mover, step, &mover->slots[step % DEPTH]);
         if (!kept && status == ESP_OK)
-            status = keep_all(mover); /* while the first step is under way */
+            status = keep_all(mover); /* while the first step is in progress */
         kept = true;
         if (step >= DEPTH - 1 && status == ESP_OK)
             status = end_step(mover, (step - DEPTH + 1) % DEPTH);
@@ -306,7 +306,7 @@ static size_t longest_message(const struct mover *mover)
     return (size_t)longest * mover->bytes;
 }
 
-/* The same room in all ranks, as slots of the same number lie at the same place. */
+/* Allocates slots of one size on all ranks, so that slots of equal number lie at equal offsets. */
 static enum esp_status slots_open(struct mover *mover)
 {
     size_t room = (longest_message(mover) + 4095) / 4096 * 4096;
@@ -328,7 +328,7 @@ static enum esp_status slots_open(struct mover *mover)
     return ESP_OK;
 }
 
-/* Nobody begins what not all can: they would wait for it. */
+/* No rank starts unless all can, because others would wait for it. */
 static bool all_can(const struct mover *mover, bool mine)
 {
     int can = mine, all = 0;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The memory is a file without a name of the first rank, which the others open through /proc, and no window
- * of MPI's: that is a file in /dev/shm, which is small in many containers, and where one rank finds no room
- * there the others wait for it for ever.
- */
+ * The memory is an unnamed file of the first rank, which the others open through /proc, instead of an MPI
+ * window: that is a file in /dev/shm, which is small in many containers, and if one rank finds no room
+ * there the others wait for it for ever. */
 #include "config.h"
 
 #include "sed/mpi/shared_slots.h"
@@ -30,7 +29,7 @@ static bool on_one_host(MPI_Comm comm, int ranks)
         return false;
     MPI_Comm_size(host, &of_host);
     MPI_Comm_free(&host);
-    return of_host == ranks; /* the same answer in all */
+    return of_host == ranks; /* the same result on all ranks */
 }
 
 static bool all(MPI_Comm comm, bool mine)
@@ -70,7 +69,7 @@ void shared_slots_destroy(struct shared_slots *slots)
     free(slots);
 }
 
-/* The first rank's file of so many bytes, in each rank; -1: this one cannot have it. */
+/* Opens the first rank's file of that many bytes on each rank; -1: not possible on this one. */
 static int open_file(const struct shared_slots *slots, size_t bytes)
 {
     char path[64];
@@ -87,7 +86,7 @@ static int open_file(const struct shared_slots *slots, size_t bytes)
     return fd;
 }
 
-/* Each takes the memory of its own slots, here: who touched it first when there is none would be killed. */
+/* Each rank allocates its own slots now, because a rank that touched missing memory later would be killed. */
 static char *map(const struct shared_slots *slots, int fd, size_t room)
 {
     const size_t bytes = room * (size_t)slots->ranks;
@@ -105,7 +104,7 @@ bool shared_slots_resize(struct shared_slots *slots, size_t room)
     const int fd = open_file(slots, room * (size_t)slots->ranks);
     slots->memory = map(slots, fd, room);
     slots->room = slots->memory ? room : 0;
-    const bool can = all(slots->comm, slots->memory != NULL); /* the first one's file is open so far */
+    const bool can = all(slots->comm, slots->memory != NULL); /* the first rank's file is still open */
     if (!can)
         unmap(slots);
     if (fd >= 0)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Filling pieces: the messages that the plan has for them, step by step, each from the porter that has it; or
- * straight out of memory, where that is this very one.
- */
+ * Fills pieces: receives the plan's messages, step by step, each from the porter that has the data; or
+ * copies from this process's own memory. */
 #include "core/redistribution/pieces.h"
 #include "sed/porter/porter_far.h"
 #include "sed/porter/porter_internal.h"
@@ -31,20 +30,20 @@
 
 static void porter_serve_keep(struct porter *porter, const struct porter_line *line);
 
-#define LENDER_MS      3000 /* for a porter that need not be there: as long as another has nothing to do */
-#define VAIN_QUESTIONS 256  /* to lenders, who then are asked no more */
+#define LENDER_MS      3000 /* for a porter that need not exist: time in which another has nothing to do */
+#define VAIN_QUESTIONS 256  /* questions to lenders without success, after which none is asked any more */
 
-/* As the links of a cluster are; what the order of the messages hangs on is the ratio of the two. */
+/* Typical for the links of a cluster; only the ratio of the two affects the order of messages. */
 static const struct redistribution_costs costs = {.step_s = 1e-4, .element_s = 8e-9};
 
-/* ---- the way to another porter ---- */
+/* ---- connecting to another porter ---- */
 
-/* Where somebody listens, and what is said there. */
+/* Address of a porter, and the words of the request. */
 struct porter_door {
     const char *host;
     uint16_t port;
     struct datum_key key;
-    const unsigned char *secret; /* of encrypted connections */
+    const unsigned char *secret; /* key of encrypted connections */
     int connect_ms;
 };
 
@@ -92,7 +91,8 @@ enum esp_status porter_connect(const char *host, uint16_t port, int connect_ms, 
     return status;
 }
 
-/* The network between two hosts may change a bit that its own checksums miss. */
+/* Messages between two hosts have a checksum, because the network may change a bit that its own checksums
+ * miss. */
 static bool is_elsewhere(int socket)
 {
     char here[NI_MAXHOST], there[NI_MAXHOST];
@@ -163,20 +163,20 @@ static enum esp_status fetch_from(const struct porter_door *door, const struct p
     return status;
 }
 
-/* ---- lenders, who need not be there ---- */
+/* ---- lenders, which need not exist ---- */
 
-/* An order, and what is known of its lenders. */
+/* An order, and what is known about its lenders. */
 struct fetching {
     const struct porter_order *order;
     char *pieces;
     const struct porter_end *end;
-    bool alone;     /* lenders are asked no more */
-    uint32_t vain;  /* questions to them */
-    uint32_t shift; /* the last one that had a piece is the rank of that piece's number and this */
-    bool nowhere[PORTERS_MOST]; /* pieces, modulo that, which no lender keeps */
+    bool alone;     /* lenders are not asked any more */
+    uint32_t vain;  /* questions to them without success */
+    uint32_t shift; /* offset from a piece's number to the rank of the lender that last had a piece */
+    bool nowhere[PORTERS_MOST]; /* pieces, modulo PORTERS_MOST, that no lender has */
 };
 
-/* ESP_NOT_FOUND: it does not keep the piece. */
+/* ESP_NOT_FOUND: it does not have the piece. */
 static enum esp_status ask_lender(struct fetching *fetching, const struct porter_lender *lender,
                                   struct porter_message *message)
 {
@@ -190,11 +190,11 @@ static enum esp_status ask_lender(struct fetching *fetching, const struct porter
     if (status == ESP_OK)
         fetching->shift = lender->rank - (uint32_t)message->source;
     else if (status != ESP_NOT_FOUND || ++fetching->vain == VAIN_QUESTIONS)
-        fetching->alone = true; /* a second one that is silent would be waited for as long */
+        fetching->alone = true; /* a second silent one would take as long */
     return status;
 }
 
-/* The rank that should have it first: its place among the lenders, or 0. */
+/* Returns the index of the lender that is most likely to have the piece, or 0. */
 static uint32_t likely_lender(const struct fetching *fetching, int32_t piece)
 {
     const struct porter_lenders *lenders = &fetching->order->lenders;
@@ -204,7 +204,7 @@ static uint32_t likely_lender(const struct fetching *fetching, int32_t piece)
     return 0;
 }
 
-/* False: none of them gives it, and it is as if nothing had come. */
+/* False: no lender has it, and nothing has been changed. */
 static bool fetch_from_lender(struct fetching *fetching, struct porter_message *message)
 {
     const struct porter_lenders *lenders = &fetching->order->lenders;
@@ -248,7 +248,7 @@ static void tell(const struct porter_end *end, uint64_t bytes)
 {
     const struct porter_answer moved = {.kind = PORTER_MOVED, .bytes = bytes};
     if (send(end->order, &moved, sizeof moved, MSG_NOSIGNAL) < 0)
-        return; /* the next wait sees that it is closed */
+        return; /* the next wait notices that it is closed */
 }
 
 static enum esp_status fetch_step(struct fetching *fetching, const struct redistribution_plan *plan,
@@ -268,8 +268,8 @@ static enum esp_status fetch_step(struct fetching *fetching, const struct redist
     return status;
 }
 
-/* Does the order, whose pieces are at `pieces`, and tells the daemon over end->order what has come; of
- * PORTER_KEEP the one piece is there, and nothing is told. */
+/* Executes the order, whose pieces are at `pieces`, and reports the progress to the daemon over
+ * end->order. For PORTER_KEEP the one piece is there, and nothing is reported. */
 static enum esp_status porter_fetch(const struct porter_order *order, char *pieces,
                                     const struct porter_end *end, struct esp_error *error)
 {
@@ -286,9 +286,9 @@ static enum esp_status porter_fetch(const struct porter_order *order, char *piec
     return status;
 }
 
-/* ---- without messages ---- */
+/* ---- copying within the process ---- */
 
-/* One piece, out of others that this process has. */
+/* A piece that is copied from others in this process. */
 struct taking {
     const struct porter_order *order;
     const char *held;
@@ -306,7 +306,8 @@ static void take_piece(void *arg)
                 block_cyclic_count(&order->to.rows, row), order->element_bytes);
 }
 
-/* Of memory that is a file, a disk that fails tells by a signal, which a thread of a porter has blocked. */
+/* A failing disk under mapped memory raises a signal, which a porter's thread has blocked, so the copy
+ * runs under careful_read(). */
 static bool take_carefully(struct taking *taking)
 {
     sigset_t fault, blocked;
@@ -318,7 +319,7 @@ static bool take_carefully(struct taking *taking)
     return taken;
 }
 
-/* The same of what lies in memory of this process, at `held`: without a message. */
+/* Executes the order for data in this process's memory, at `held`, without messages. */
 static enum esp_status porter_take(const struct porter_order *order, const char *held, char *pieces,
                                    const struct porter_end *end, struct esp_error *error)
 {
@@ -339,7 +340,7 @@ static enum esp_status porter_take(const struct porter_order *order, const char 
     return ESP_OK;
 }
 
-/* What a porter does for who has connected: the daemon's orders, and other porters that want what is lent. */
+/* Serves connections: the daemon's orders, and other porters that fetch lent data. */
 
 struct lending {
     struct porter_order order;
@@ -348,7 +349,7 @@ struct lending {
     struct lending *prev, *next;
 };
 
-/* ---- memory that comes with an order ---- */
+/* ---- memory of an order ---- */
 
 static char *map(int fd, uint64_t offset, uint64_t bytes, bool write, void **base, size_t *length)
 {
@@ -359,7 +360,7 @@ static char *map(int fd, uint64_t offset, uint64_t bytes, bool write, void **bas
     return *base == MAP_FAILED ? NULL : (char *)*base + skip;
 }
 
-/* Whether what the order says holds together. */
+/* Whether the order is consistent. */
 static bool porter_order_is_sound(const struct porter_order *order)
 {
     const struct block_cyclic_matrix *held = order->kind == PORTER_LEND ? &order->from : &order->to;
@@ -377,14 +378,14 @@ static bool porter_order_is_sound(const struct porter_order *order)
            memchr(order->source, 0, sizeof order->source);
 }
 
-/* ---- what is lent ---- */
+/* ---- lending ---- */
 
 static bool is_alike(const struct block_cyclic_matrix *a, const struct block_cyclic_matrix *b)
 {
     return a->rows.n == b->rows.n && a->cols.n == b->cols.n && pieces_are_alike(a, b);
 }
 
-/* What the request is about stays while somebody reads. */
+/* Finds the lent data of a request, which stay while they are being read. */
 static struct lending *find(struct porter *porter, const struct porter_message *wanted, uint64_t ticket,
                             struct datum_key key, bool sealed)
 {
@@ -419,7 +420,7 @@ static void answer(int socket, enum porter_answer_kind kind, enum esp_status sta
     struct porter_answer answer = {.kind = kind, .status = status, .port = port};
     snprintf(answer.text, sizeof answer.text, "%.511s", text);
     if (send(socket, &answer, sizeof answer, MSG_NOSIGNAL) < 0)
-        return; /* nobody wants to know */
+        return; /* no one wants progress reports */
 }
 
 static void lend(struct porter *porter, int socket, const struct porter_order *order, char *pieces)
@@ -439,7 +440,7 @@ static void lend(struct porter *porter, int socket, const struct porter_order *o
     pthread_mutex_unlock(&porter->lock);
 }
 
-/* From other porters; what this one lends itself, as it is to lie otherwise where it is, needs no message. */
+/* Fetches from other porters; data that this one lends itself are copied without messages. */
 static void fetch(struct porter *porter, const struct porter_order *order, char *pieces,
                   const struct porter_end *end, struct esp_error *error)
 {
@@ -473,7 +474,7 @@ static void obey(struct porter *porter, int socket, const struct porter_order *o
     answer(socket, PORTER_ENDED, error.status, 0, error.text);
 }
 
-/* One order with one descriptor, of our own user. */
+/* Receives one order with one descriptor, from a process of our own user. */
 static bool receive_order(int socket, struct porter_order *order, int *memory)
 {
     union {
@@ -494,7 +495,7 @@ static bool receive_order(int socket, struct porter_order *order, int *memory)
            getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
 }
 
-/* Serves who has connected: the daemon, or another porter. The socket stays the caller's. */
+/* Serves the daemon. The socket remains the caller's. */
 static void porter_serve_daemon(struct porter *porter, int socket)
 {
     struct porter_order order;
@@ -545,10 +546,10 @@ static enum esp_status say_status(const struct porter_line *line, enum esp_statu
     return porter_line_say(line, text, sizeof text, end, NULL);
 }
 
-/* What a request is about, while somebody reads. */
+/* The lent data of a request being served. */
 struct reading {
     struct lending *lending; /* or */
-    void *held;              /* of the keeper */
+    void *held;              /* held in the keeper */
 };
 
 static bool keeper_has(const struct porter *porter, struct porter_message *message, struct datum_key name,
@@ -599,7 +600,7 @@ static void serve_stream(struct porter *porter, const struct porter_line *line, 
     enum esp_status status = porter_message_count(&message, &elements, &error);
     if (say_status(line, status, elements * message.element_bytes, error.text, end) == ESP_OK &&
         status == ESP_OK)
-        porter_message_send(line, &message, end, &error); /* who receives it tells what is wrong */
+        porter_message_send(line, &message, end, &error); /* the receiver reports the error */
     end_reading(porter, &reading);
 }
 
@@ -620,11 +621,11 @@ static void porter_serve_porter(struct porter *porter, int socket)
     porter_tls_close(line.tls);
 }
 
-/* The daemon's orders to the porter of a rank on another host: one piece is fetched into what the rank keeps,
- * so that a later call need not send it. They come over an encrypted connection whose key only the daemon and
- * its ranks have; when that is closed the order is withdrawn. */
+/* Orders of the daemon to the porter of a rank on another host: fetch one piece into the rank's cache, so
+ * that a later call need not send it. They come over an encrypted connection whose key only the daemon and
+ * its ranks have; closing it withdraws the order. */
 
-/* One at a time: what a rank may keep is not for many at once. */
+/* One at a time, because a rank's memory for parts is limited. */
 static bool begin(struct porter *porter)
 {
     pthread_mutex_lock(&porter->lock);
@@ -674,7 +675,7 @@ static enum esp_status keep(struct porter *porter, const struct porter_order *or
     return status;
 }
 
-/* Does the order that comes over this connection, which only the daemon can have made. */
+/* Executes the order on this connection, which only the daemon can have opened. */
 static void porter_serve_keep(struct porter *porter, const struct porter_line *line)
 {
     struct esp_error error = {.status = ESP_OK};
@@ -689,10 +690,10 @@ static void porter_serve_keep(struct porter *porter, const struct porter_line *l
     free(order);
 }
 
-/* Who connects to a porter, each on a thread of its own: the daemon with an order, other porters for what is
- * lent (porter.c). */
+/* Accepts connections, each served on its own thread: the daemon with an order, other porters that fetch
+ * lent data (porter.c). */
 
-/* All porters of a server may want a piece at a time, and orders. */
+/* All porters of a server may fetch at the same time, besides orders. */
 #define MOST_THREADS (PORTERS_MOST + 256)
 
 struct visitor {
@@ -718,7 +719,7 @@ static void *serve(void *arg)
     return NULL;
 }
 
-/* Who comes when there are too many sees that the connection is closed. */
+/* A connection beyond the limit is closed. */
 static bool start_thread(struct porter *porter, struct visitor *visitor)
 {
     pthread_t thread;
@@ -750,7 +751,7 @@ static void welcome(struct porter *porter, int listener)
     close(socket);
 }
 
-/* The socket that is listened at from now on. Only the listener's thread changes porter->local. */
+/* Takes the new socket to listen at. Only the listener's thread changes porter->local. */
 static int take_next(struct porter *porter)
 {
     uint64_t times;
@@ -785,7 +786,7 @@ static void *listen_on(void *arg)
     return NULL;
 }
 
-/* ---- life ---- */
+/* ---- creation and end ---- */
 
 static enum esp_status listen_local(const char *path, int *socket_, struct esp_error *error)
 {
@@ -844,7 +845,7 @@ static enum esp_status start(struct porter *porter, struct esp_error *error)
 {
     sigset_t all, before;
     sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before); /* its threads inherit that */
+    pthread_sigmask(SIG_BLOCK, &all, &before); /* inherited by its threads */
     int why = pthread_create(&porter->listener, NULL, listen_on, porter);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     porter->listening = why == 0;
@@ -852,7 +853,7 @@ static enum esp_status start(struct porter *porter, struct esp_error *error)
     return why == 0 ? ESP_OK : error_errno(error, "cannot start a porter's thread");
 }
 
-/* `path`: NULL: it takes no orders. */
+/* `path` NULL: it takes no orders. */
 static enum esp_status create(const char *path, const char *host, uint16_t port,
                               const struct porter_keeper *keeper, struct porter **result,
                               struct esp_error *error)
@@ -942,7 +943,7 @@ struct porter_far {
     int stop;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    uint32_t left; /* threads that are not through */
+    uint32_t left; /* threads that have not finished */
     uint32_t n;
     struct far_rank ranks[PORTER_LENDERS_MOST];
 };
@@ -1003,7 +1004,7 @@ static void *run(void *arg)
 
 /* ---- all of them ---- */
 
-/* Calls go to ranks row by row of their grid. */
+/* Calls use the ranks row by row of their grid. */
 static bool has_place(const struct porter_far *far, const struct porter_lender *rank, uint32_t *piece)
 {
     const struct block_cyclic_matrix *to = &far->order.to;
@@ -1037,7 +1038,7 @@ static void start_all(struct porter_far *far, const struct porter_lenders *ranks
 {
     sigset_t all, before;
     sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before); /* its threads inherit that */
+    pthread_sigmask(SIG_BLOCK, &all, &before); /* inherited by its threads */
     for (uint32_t i = 0; i < ranks->n && i < PORTER_LENDERS_MOST; i++)
         far_start(far, &ranks->all[i]);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -1077,7 +1078,7 @@ struct porter_far *porter_far_begin(const struct porter_lenders *ranks, const st
     return far;
 }
 
-/* Until all are through, or so long. */
+/* Waits until all have finished, at most that long. */
 static void wait_for_all(struct porter_far *far, int wait_ms)
 {
     struct timespec until;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The elements of a message: gathered by the kernel from where they lie, scattered by it to where they will.
- */
+ * Moves the elements of a message: the kernel gathers them from the sender's memory, and scatters them
+ * into the receiver's. */
 #include "sed/porter/porter_internal.h"
 
 #include "core/redistribution/pieces.h"
@@ -50,7 +50,7 @@ int porter_stall_ms(const struct porter_end *end)
     return end->stall_ms > 0 ? end->stall_ms : PORTER_STALL_MS;
 }
 
-/* Sends or receives some of it, and takes that off. */
+/* Sends or receives some bytes, and removes them from the list. */
 static enum esp_status move_some(int socket, bool write, struct iovec **runs, size_t *n,
                                  const struct porter_end *end, struct esp_error *error)
 {
@@ -125,7 +125,7 @@ enum esp_status porter_line_hear(const struct porter_line *line, void *data, siz
 
 /* ---- the elements ---- */
 
-/* Runs of elements in the order in which they travel; some of them are gathered before they do. */
+/* Runs of elements in the order in which they travel; short runs are gathered in a buffer first. */
 struct walk {
     const struct porter_line *line;
     bool write;

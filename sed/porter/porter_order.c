@@ -12,8 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define SLICE_MS  200   /* between two questions whether all is to stop */
-#define LET_GO_MS 30000 /* for porters that are to stop */
+#define SLICE_MS  200   /* interval of checks whether to stop */
+#define LET_GO_MS 30000 /* time for porters to stop */
 
 static int64_t now_ms(void)
 {
@@ -62,7 +62,7 @@ static enum esp_status give_order(const char *path, const struct porter_order *o
     return ESP_UNREACHABLE;
 }
 
-/* 0: nothing has come in that time. */
+/* Returns 0 when nothing has arrived in that time. */
 static int hear(int socket, int timeout_ms, struct porter_answer *answer)
 {
     struct pollfd fd = {.fd = socket, .events = POLLIN};
@@ -106,12 +106,12 @@ struct fetching {
     int fd;
     struct pollfd fds[PORTERS_MOST]; /* -1: has ended */
     int64_t heard_ms[PORTERS_MOST];
-    int asked[PORTERS_MOST]; /* whether it is there; -1: not now */
+    int asked[PORTERS_MOST]; /* whether it is being asked for a sign of life; -1: not now */
     int64_t asked_ms[PORTERS_MOST];
     uint32_t n, left;
     enum esp_status status; /* of the first that failed */
     struct esp_error *error;
-    int64_t until_ms; /* once they are to stop */
+    int64_t until_ms; /* deadline once they are to stop */
 };
 
 static void stop(struct fetching *fetching)
@@ -165,7 +165,8 @@ static void on_answer(struct fetching *fetching, uint32_t place)
         fail(fetching, (enum esp_status)answer.status, place, answer.text);
 }
 
-/* One that fills a large piece, or waits for its source, says nothing either: another thread of it does. */
+/* A porter that fills a large piece, or waits for its source, is silent too, so another of its threads is
+ * asked. */
 static void ask_silent(struct fetching *fetching, uint32_t place, int64_t patience_ms)
 {
     const struct porter_order question = {.kind = PORTER_ASK, .version = PORTER_VERSION};
@@ -175,7 +176,7 @@ static void ask_silent(struct fetching *fetching, uint32_t place, int64_t patien
     if (fetching->asked[place] < 0) {
         if (silent_ms <= patience_ms / 2 || give_order(fetching->porters->paths[place], &question,
                                                        fetching->fd, &fetching->asked[place], NULL) != ESP_OK)
-            return; /* where it cannot be asked it is ending: its order tells */
+            return; /* if it cannot be asked it is ending, and its order reports that */
         fetching->asked_ms[place] = now;
     }
     if (hear(fetching->asked[place], 0, &answer) != 0) {

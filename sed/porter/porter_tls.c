@@ -15,10 +15,10 @@
 
 #define SONAME_TEXT(version) "libssl.so." #version
 #define SONAME(version)      SONAME_TEXT(version)
-#define HELLO                0x16 /* the first byte of a TLS handshake; requests begin with PORTER_MAGIC's 0x53 */
-#define SUITE                "TLS_AES_128_GCM_SHA256" /* keys without certificates go with SHA-256 */
+#define HELLO                0x16 /* first byte of a TLS handshake; a request begins with 0x53 */
+#define SUITE                "TLS_AES_128_GCM_SHA256" /* keys without certificates need SHA-256 */
 
-/* What is used of OpenSSL, found by name when it is wanted. */
+/* The functions used from OpenSSL, looked up by name on demand. */
 #define FUNCTIONS(of)                                                                                        \
     of(TLS_method) of(SSL_CTX_new) of(SSL_CTX_ctrl) of(SSL_CTX_set_ciphersuites) of(SSL_CTX_set_num_tickets) \
         of(SSL_set_verify) of(SSL_new) of(SSL_free) of(SSL_set_fd) of(SSL_set_ex_data) of(SSL_get_ex_data)   \
@@ -42,7 +42,7 @@ struct porter_tls {
     bool (*find)(void *arg, uint64_t ticket, unsigned char *secret);
     void *arg;
     size_t used;
-    char out[SSL3_RT_MAX_PLAIN_LENGTH]; /* short runs travel together */
+    char out[SSL3_RT_MAX_PLAIN_LENGTH]; /* short runs are combined */
 };
 
 /* ---- the library ---- */
@@ -52,7 +52,8 @@ static void load(void)
     void *library = dlopen(SONAME(OPENSSL_SHLIB_VERSION), RTLD_NOW | RTLD_LOCAL);
     bool whole = library != NULL;
 #define FIND(name)                                                                                           \
-    whole = whole && (*(void **)&ssl.name = dlsym(library, #name)) != NULL; /* as POSIX has it */
+    whole =                                                                                                  \
+        whole && (*(void **)&ssl.name = dlsym(library, #name)) != NULL; /* the cast that POSIX recommends */
     FUNCTIONS(FIND)
     FIND(ERR_get_error)
     FIND(ERR_error_string_n)
@@ -94,7 +95,7 @@ void porter_tls_close(struct porter_tls *tls)
     free(tls);
 }
 
-/* What OpenSSL waits for, or why it goes on no more. */
+/* Waits for what OpenSSL needs, or returns why it cannot continue. */
 static enum esp_status go_on(struct porter_tls *tls, int result, const struct porter_end *end,
                              struct esp_error *error)
 {
@@ -141,7 +142,7 @@ static enum esp_status shake_hands(struct porter_tls *tls, int (*step)(SSL *), c
     int done;
     while (status == ESP_OK && (done = step(tls->connection)) != 1)
         status = go_on(tls, done, end, error);
-    /* As OpenSSL says of a connection that was made with a key known before. */
+    /* OpenSSL reports a connection with a pre-shared key as reused. */
     if (status == ESP_OK && !ssl.SSL_session_reused(tls->connection))
         status = error_set(error, ESP_SECURITY, "the other side has not the key of the loan");
     return status;
@@ -157,7 +158,7 @@ enum esp_status porter_tls_connect(int socket, uint64_t ticket, const unsigned c
     if (status != ESP_OK)
         return status;
     ssl.SSL_set_psk_client_callback((*tls)->connection, show_key);
-    /* No certificate is trusted: who shows one in place of the key is refused. */
+    /* No certificate is trusted: a peer that shows one instead of the key is refused. */
     ssl.SSL_set_verify((*tls)->connection, SSL_VERIFY_PEER, NULL);
     return shake_hands(*tls, ssl.SSL_connect, end, error);
 }
@@ -183,7 +184,7 @@ bool porter_tls_begins(int socket)
     return recv(socket, &first, 1, MSG_PEEK | MSG_DONTWAIT) == 1 && first == HELLO;
 }
 
-/* ---- what travels ---- */
+/* ---- data ---- */
 
 static enum esp_status write_all(struct porter_tls *tls, const char *data, size_t bytes,
                                  const struct porter_end *end, struct esp_error *error)

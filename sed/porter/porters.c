@@ -17,7 +17,7 @@ struct porters {
     struct workers *ranks;
     struct porter *own;
     char folder[PORTER_PATH], path[PORTER_PATH];
-    int folder_lock; /* that says it is in use */
+    int folder_lock; /* shows that the folder is in use */
 };
 
 enum esp_status porters_create(struct workers *ranks, struct porters **result, struct esp_error *error)
@@ -36,7 +36,7 @@ enum esp_status porters_listen(struct porters *porters, const char *host, uint16
 {
     struct porter *own;
     enum esp_status status = ESP_OK;
-    if (!porters->folder[0]) /* room for the socket's name */
+    if (!porters->folder[0]) /* leaves room for the socket's name */
         status = folder_make(NULL, "porter", porters->folder, sizeof porters->folder - 2,
                              &porters->folder_lock, error);
     if (status != ESP_OK)
@@ -73,7 +73,7 @@ void porters_close(struct porters *porters)
     pthread_mutex_unlock(&porters->lock);
 }
 
-/* Another program may have removed the folder: orders are taken in a new one. With the lock. */
+/* Another program may have removed the folder: then orders are taken in a new one. With the lock. */
 static void keep_folder(struct porters *porters)
 {
     struct esp_error error;
