@@ -27,7 +27,7 @@ same_matrix() {
 }
 
 check "every verb has its help" no_verb_lacks_help
-check "the version is told" espalier --version
+check "the version is reported" espalier --version
 check_says "with the name" '^espalier [0-9]+\.'
 check_fails 2 "a command line without a verb is wrong" espalier
 check_fails 2 "an unknown verb is wrong" espalier sovle
@@ -105,12 +105,12 @@ EOF
 fi
 inputs=$top_srcdir/tests/fuzz/corpus/matrix
 check_fails 4 "a spreadsheet with an error in a cell" espalier solve "$inputs/error-cell-row.csv"
-check_says "is told where" "error-cell-row.csv:2: expected a number as element 1, found '#DIV/0!'.*read as CSV"
+check_says "is reported with the place" "error-cell-row.csv:2: expected a number as element 1, found '#DIV/0!'.*read as CSV"
 check_fails 4 "a Matrix Market file without its first line" espalier solve "$inputs/lost-banner.mtx"
 check_says "is told to be one" "lost-banner.mtx:1: expected '%%MatrixMarket matrix ...'"
 sed 's/^FGX/MGX/' "$inputs/rhs-fgx.rua" >sparse-rhs.rua
 check "a matrix with right-hand sides that are not read" espalier matrix info sparse-rhs.rua
-check_says "is read, and the user is told" 'sparse-rhs.rua:5: right-hand sides of type "MGX".*left out' '3 x 3'
+check_says "is read, and a warning names what is left out" 'sparse-rhs.rua:5: right-hand sides of type "MGX".*left out' '3 x 3'
 { printf '# name: A\n# type: matrix\n# ndims: 3\n 2 2 2\n'; seq 1 8; } >deep.octave
 for verb in 'solve deep.octave' 'matrix info deep.octave' 'matrix convert deep.octave flat.csv'; do
     # shellcheck disable=SC2086
@@ -121,7 +121,7 @@ printf '%%%%MatrixMarket matrix coordinate real general\n1 1 2\n1 1 2\n1 1 3' >t
 check_fails 4 "an entry that is given twice" espalier matrix info twice.mtx
 check_says "with what adds it" 'twice.mtx:4: entry \(1,1\) is given a second time; --sum-duplicates'
 check "is added up when that is asked for" espalier matrix convert --sum-duplicates twice.mtx sum.csv
-check_says "a last line without an end is told" 'twice.mtx: its last line has no end'
+check_says "a last line without an end is reported" 'twice.mtx: its last line has no end'
 check "with the sum" grep -qx 5 sum.csv
 printf '%%%%MatrixMarket matrix array real general\n2 1\n1\n2\n' >column.mtx
 cp column.mtx "$(printf 'gr\344n.mtx')"
@@ -165,7 +165,7 @@ check_says "that says what it is" '"norm_inf": "NaN"'
 check_fails 4 "a name with control characters" espalier solve "$(printf 'a\033[2Jb')"
 check_says "does not reach the terminal" 'a\\x1b\[2Jb: no such file'
 check_fails 2 "a right-hand side of another size" espalier solve "$matrices/pores_1.mtx" column.mtx
-check_says "is told apart" 'B has 2 rows, but A has 30'
+check_says "is distinguished" 'B has 2 rows, but A has 30'
 
 check "the shipped problem descriptions are good" espalier problems check --libraries "$top_srcdir/problems"
 check_says "with what they publish" '^dgesv +D2a1 +Solve A X = B.*lapack: esp_dgesv in libespalier-solvers.so' '[0-9]+ problems'
@@ -202,7 +202,7 @@ check "with its work" espalier problems check --json ranks
 check_says "there is nothing to say" '"hints": \[\]'
 printf 'problem more "it"\nimplementation a\n c nothing() in liblapack.so.3\nimplementation b\n c f() in libno.so.7\nproblem prints "it"\n out string s\nimplementation c\n command "no-such-program"\n stdout s\nimplementation d\n command "sort"\n stdout s\n' >esp/b.esp
 check_fails 1 "a symbol that is nowhere" espalier problems check --libraries esp
-check_says "is told, and a library" "b.esp:2: problem more: liblapack.so.3 has no symbol 'nothing'" \
+check_says "is reported, and a library" "b.esp:2: problem more: liblapack.so.3 has no symbol 'nothing'" \
     'b.esp:4: problem more: cannot load the library: libno.so.7' \
     "b.esp:8: problem prints: there is no program .no-such-program. beside the description, in /usr/local/bin"
 mkdir told
@@ -218,7 +218,7 @@ echo '#include <stdlib.h>
 __attribute__((constructor)) static void die(void) { abort(); }' >told/dies.c
 check "libraries" sh -c "${CC:-cc} -shared -fPIC -I'$top_srcdir/include' -o told/libtells.so told/tells.c && ${CC:-cc} -shared -fPIC -o told/libdies.so told/dies.c"
 check_fails 1 "a library that calls what only the worker has" espalier problems check --libraries told
-check_says "is loaded as a worker does it, and only what is missing is told" \
+check_says "is loaded as a worker does it, and only what is missing is reported" \
     "a.esp:7: problem mute: libtells.so has no symbol 'mute'$" "b.esp:2: problem dies: loading libdies.so ends the process"
 check "and nothing else" test "$(grep -c 'esp:[0-9]*: problem' "$log")" = 2
 printf 'abstract it "Do it"\n in int n\n in double A[n, n]\n out double X[n, n]\n try dposv giving X = B when A symmetric\n take dgesv giving X = B\n' >esp/c.esp
@@ -234,7 +234,7 @@ check "in the problems of its source" no_unseen
 mkdir rules
 printf 'problem dfoo "it"\n in int n\n in double a[n]\n out double x[n]\nabstract it "Do it"\n in int n\n in double A[n]\n out double X[n]\n take dfoo(b = A) giving X = y\n take dfoo(a = A) giving X = a\n take it giving X = X\n take ?foo(c = A) giving X = x\n take elsewhere(q = A) giving X = z\n take dfoo(a = A) giving X = x\n' >rules/a.esp
 check_fails 4 "rules that do not fit what they name" espalier problems check --known "$top_srcdir/problems" rules
-check_says "are told where they are" "rules/a.esp:9:12: it: expected an argument of dfoo .*a.esp:1., found 'b'" \
+check_says "are reported with their place" "rules/a.esp:9:12: it: expected an argument of dfoo .*a.esp:1., found 'b'" \
     "rules/a.esp:9:30: it: expected an output of dfoo .*, found 'y'" \
     'rules/a.esp:11:7: it: .*found it itself' "rules/a.esp:12:12: it: .*found 'c'"
 check "and no others" test "$(grep -c 'a.esp:[0-9]*:[0-9]*: it:' "$log")" = 5
@@ -247,7 +247,7 @@ abstract it "Do it"
     take    ?gesvv giving X = B when A square
 EOF2
 check_fails 1 "steps that name no problem that is known" espalier problems check --known "$top_srcdir/problems" rules/known.esp
-check_says "are told with the nearest one" "known.esp:5:13: it: there is no problem 'dpotrff', .*: did you mean 'dpotrf'" \
+check_says "are reported with the nearest one" "known.esp:5:13: it: there is no problem 'dpotrff', .*: did you mean 'dpotrf'" \
     "known.esp:5:39: it: there is no problem 'nobody', neither here nor among those that are installed$" \
     "known.esp:6:13: it: there is no problem '\?gesvv', .*: did you mean 'dgesv'"
 check_fails 4 "known problems are looked for" espalier problems check --known nowhere rules/known.esp
@@ -290,16 +290,16 @@ check_fails 4 "as JSON" espalier config check --json none.conf samples/sed.conf
 check_says "with one answer for each file" '^\[\{.*"good": false.*"good": true.*\}\]$'
 printf 'name = "here"\nscheduler = "nosuch"\nchildren = 4\n' >my-client.conf
 check_fails 4 "what its keys tell counts for more than its name" espalier config check my-client.conf
-check_says "and both are told" 'scheduler: expected .*read as agent file, by its keys, though its name is that of a client file; --as'
+check_says "and both are reported" 'scheduler: expected .*read as agent file, by its keys, though its name is that of a client file; --as'
 printf 'name = "here"\nparent = "127.0.0.1:1"\n' >either.conf
 check "a file of which its keys do not tell" espalier config check either.conf
-check_says "is told as such" 'either.conf: a good agent file \(guessed: its keys fit files of kind agent and server daemon alike\)'
+check_says "is reported as such" 'either.conf: a good agent file \(guessed: its keys fit files of kind agent and server daemon alike\)'
 printf 'name = "here"\nlisten = "127.0.0.1:0"\n' >any.conf
 check "what every daemon may have" espalier config check any.conf
 check_says "is taken for an agent's" 'any.conf: a good agent file \(guessed: its keys fit files of kind redirector and agent '
 printf 'parent = "nowhere.invalid"\n' >away-sed.conf
 check "a host that cannot be resolved is no mistake of the file" espalier config check away-sed.conf
-check_says "but is told" 'a good server daemon file \(by its name\), but parent names "nowhere.invalid:4780", and the host "nowhere.invalid" cannot be resolved'
+check_says "but is reported" 'a good server daemon file \(by its name\), but parent names "nowhere.invalid:4780", and the host "nowhere.invalid" cannot be resolved'
 check_fails 2 "a kind that is none" espalier config check --as server sed.conf
 check_says "names those that are" 'client, redirector, agent, sed, platform'
 printf 'name = "here"\nlisten = "127.0.0.1:0"\nchildren = 4\n' >based.conf
@@ -340,5 +340,5 @@ printf 'master "M" { }\nserver "S" { parent = "X" }\n' >lost.conf
 check_fails 4 "a platform that is no tree" espalier up lost.conf
 check_says "with the name that is not there" 'lost.conf:?[0-9]*:? .*"?X"?'
 check_fails any "a port that is none" espalier tree --redirector localhost:x
-check_says "is told" "the redirector's address: expected a port from 0 to 65535"
+check_says "is reported" "the redirector's address: expected a port from 0 to 65535"
 finish

@@ -44,7 +44,7 @@ else
 fi
 cp espalier/default/processes processes
 check_fails 1 "a second one of that name is refused" espalier up
-check_says "and how to stop the first is told" "is up already: 'espalier down' stops it"
+check_says "and how to stop the first is reported" "is up already: 'espalier down' stops it"
 
 check "the tree" espalier tree
 check_says "shows who is below whom" '^redirector ' '^ *MA1 +master agent' '^ +LA1 +leader agent' '^ +SeD3 +server .*flop/s' '>?done +failed$'
@@ -119,7 +119,7 @@ check_says "tells the rest on standard error" '^A +hermitian' '^Problem +zposv' 
 check "and standard output is a matrix" espalier matrix info x-alone.mtx
 check_says "as it should be" '2 x 1'
 check_fails 1 "a place where X cannot be written" espalier solve hermitian.mtx -o none/x.mtx
-check_says "is told by name" 'cannot write none/x.mtx: No such'
+check_says "is reported by name" 'cannot write none/x.mtx: No such'
 cp "$log" said
 check_fails 1 "before anything is computed" grep -E 'Problem|written to' said
 parts_add_up() {

@@ -63,7 +63,7 @@ check_fails 2 "the same with matrices of another size" espalier call dgesv n=-1 
 check_says "as the violated precondition" 'dgesv: expected n >= 0, found n = -1'
 check_fails 2 "a dimension that overflows" espalier call dsyev n=2000000000 A='[1]'
 check_fails 2 "an output as an input" espalier call dgesv A='[1]' B='[1]' ipiv='[1]'
-check_says "how to save it is told" "ipiv is an output: '-o ipiv=FILE' saves it"
+check_says "how to save it is reported" "ipiv is an output: '-o ipiv=FILE' saves it"
 check_fails 2 "an input as an output" espalier call dgesv A='[1]' B='[1]' -o n=n.mtx
 check_fails 4 "a malformed matrix file" espalier call dgesv A=@"$matrices/wrong.mtx" B='[1]'
 check_says "with its line" 'wrong.mtx:3: row 0: indices start at 1'
@@ -83,9 +83,9 @@ check_says "by name" 'nobody'
 check_fails 2 "a deadline that is none" espalier call --timeout soon dgesv A='[1]' B='[1]'
 check_says "with the form" "expected a time such as '30 s', found 'soon'"
 check_fails 2 "a wrong option for a program" espalier call --nosuch dgesv --json
-check_says "is told as JSON, wherever --json stands" '"error": \{"code": 1, "status": "ESP_INVALID", "text": "there is no option'
+check_says "is reported as JSON, wherever --json stands" '"error": \{"code": 1, "status": "ESP_INVALID", "text": "there is no option'
 check_fails 2 "a verb that is none, for a program" espalier sovle --json
-check_says "is told as JSON too" '"error": \{"code": 1, .*"text": "there is no verb .sovle.: did you mean .solve.\?"'
+check_says "is reported as JSON too" '"error": \{"code": 1, .*"text": "there is no verb .sovle.: did you mean .solve.\?"'
 check_fails 2 "a size beyond the integers of Fortran" espalier call dgesv n=3000000000 A='[1]' B='[1]'
 check_says "is refused with what there are" 'n: expected an int .-2147483648 to 2147483647., found .3000000000'
 check_fails 4 "a folder in place of a matrix file" espalier solve "$work"
@@ -100,7 +100,7 @@ check_says "before anything is sent" '-o: x.foo: expected an ending'
 check "nothing is shown of it" sh -c "! grep -q '^A  ' '$log'"
 printf 'name = "S\nlisten = "127.0.0.1:0"\n' >quote.conf
 check_fails 4 "a quote that is not closed" espalier config check --as sed quote.conf
-check_says "is told as such" 'quote.conf:1: expected a second quote'
+check_says "is reported as such" 'quote.conf:1: expected a second quote'
 cat >open.conf <<EOF
 master "MA" { listen = "0.0.0.0:0" }
 server "S" { parent = "MA" }

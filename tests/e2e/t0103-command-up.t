@@ -51,7 +51,7 @@ cp espalier/two/processes two.processes
 check "one is asked by its name" espalier tree --platform two
 check_says "and answers" '^ *S +server'
 check_fails 3 "without a name neither is meant" espalier tree
-check_says "and both are told" '--platform \((one, two|two, one)\)'
+check_says "and both are reported" '--platform \((one, two|two, one)\)'
 
 port=$(sed 's/.*://' espalier/one/MA.address)
 platform "listen = \"127.0.0.1:$port\"" >busy.conf
@@ -62,7 +62,7 @@ check "leaves no process" test ! -e espalier/busy/processes
 echo 'problem dgesv "broken" in in in' >broken.esp
 platform '' "problems = { \"$work/broken.esp\" }" >broken.conf
 check_fails 1 "a malformed description" espalier up broken.conf
-check_says "is told with file and line" 'server S ended with exit code' 'broken.esp:1:'
+check_says "is reported with file and line" 'server S ended with exit code' 'broken.esp:1:'
 check "leaves no process" test ! -e espalier/broken/processes
 
 check "the first platform stops" espalier down one.conf
@@ -102,7 +102,7 @@ started_some() {
 platform 'children = 1' >broken.conf
 echo 'server "T" { parent = "MA" slots = 1 }' >>broken.conf
 check_fails 1 "a parent that refuses a child" espalier up broken.conf --wait 2s
-check_says "is told after the time given, with the reason" 'server [ST] was not there within 2 s' 'has its 1 children already' 'has been stopped'
+check_says "is reported after the time given, with the reason" 'server [ST] was not there within 2 s' 'has its 1 children already' 'has been stopped'
 start up espalier up broken.conf --wait '60 s'
 wait_until started_some
 stop up TERM

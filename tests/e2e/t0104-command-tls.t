@@ -34,20 +34,20 @@ check "a client with its own certificate gets in" espalier tree --config my-clie
 check "its file is good" espalier config check my-client.conf
 client_file "$work/client.pem" "$work/node.key"
 check_fails 4 "a key of another certificate" espalier tree --config my-client.conf
-check_says "is told, with the file" 'node.key: the key does not belong to the certificate .*client.pem'
+check_says "is reported, with the file" 'node.key: the key does not belong to the certificate .*client.pem'
 check_fails 4 "by config check as well" espalier config check my-client.conf
 check_says "with the configuration file" 'my-client.conf: .*node.key: the key does not belong'
 echo garbage >garbage.pem
 client_file "$work/garbage.pem" "$work/node.key"
 check_fails 4 "a certificate that is none" espalier tree --config my-client.conf
-check_says "is told, with the file" 'garbage.pem: expected a PEM certificate'
+check_says "is reported, with the file" 'garbage.pem: expected a PEM certificate'
 openssl req -x509 -newkey rsa:2048 -nodes -keyout own.key -out own.pem -subj /CN=me -days 2 2>/dev/null
 client_file "$work/own.pem" "$work/own.key"
 check_fails 4 "a certificate of nobody" espalier tree --config my-client.conf
-check_says "is told, with the file" 'own.pem: the authority of .*ca.pem does not vouch'
+check_says "is reported, with the file" 'own.pem: the authority of .*ca.pem does not vouch'
 sed -i 's,/ca.pem,/own.pem,' my-client.conf
 check_fails any "a client of another authority" espalier tree --config my-client.conf
-check_says "is told where to look" 'authority of this side .tls_ca. does not vouch'
+check_says "is reported with the place to look" 'authority of this side .tls_ca. does not vouch'
 check "links are measured, by HTTPS" wait_until test -s state-S/links/MA.ring
 client_file "$work/client.pem" "$work/client.key"
 link_is_shown() {
@@ -55,11 +55,11 @@ link_is_shown() {
 }
 check "which whoever gets in may see" wait_until link_is_shown
 check_fails any "but who is no administrator gives no orders" espalier admin drain S --config my-client.conf
-check_says "and is told" 'is no administrator of "MA"'
+check_says "and is reported" 'is no administrator of "MA"'
 check "and solves" espalier solve --platform sec "$top_srcdir/examples/matrices/pores_1.mtx"
 check_says "as any other" '^Server +S,' 'Backward error'
 check_fails any "without a certificate nobody gets in" espalier tree --redirector "$(cat espalier/sec/redirector.address)"
-check_says "and where to look is told" 'TLS'
+check_says "and where to look is reported" 'TLS'
 check "the platform is there still" espalier tree --platform sec
 check "and stops" espalier down sec
 finish

@@ -45,7 +45,7 @@ check_says "and those below it" '"name": "dgesv"'
 cp "$log" said
 check_fails 1 "but no others" grep dgels said
 check_fails 1 "words that nothing has" espalier problems --search nosuchthing
-check_says "are told" 'none of the [0-9]+ problems of the platform is like that'
+check_says "are reported" 'none of the [0-9]+ problems of the platform is like that'
 check_fails 2 "a name and a search" espalier problems dgesv --search x
 
 # Results in every format, and back.

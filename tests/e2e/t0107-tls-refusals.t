@@ -54,12 +54,12 @@ check_says "is told what to do" 'hung up in the middle of the TLS handshake.*wit
 logged "who" OPEN 'it uses TLS, which this side does not' open
 
 check_fails 3 "a client that does not trust the daemon's authority" tree "$safe" theirs mallory
-check_says "is told" 'authority of this side \(tls_ca\) does not vouch for its certificate: '
+check_says "is reported" 'authority of this side \(tls_ca\) does not vouch for its certificate: '
 logged "who" SAFE "it refuses this side's certificate \\(unknown CA\\)" safe
 
 for i in 1 2 3; do
     check_fails 3 "a client whose authority the daemon does not trust ($i)" tree "$safe" both mallory
-    check_says "is told" "it refuses this side's certificate \\(unknown CA\\).*tls_ca"
+    check_says "is reported" "it refuses this side's certificate \\(unknown CA\\).*tls_ca"
 done
 logged "who" SAFE 'refused: the authority of this side .*does not vouch' safe
 
@@ -97,7 +97,7 @@ EOF
 for reader in "espalier-sed --foreground" "espalier-sed" "espalier config check"; do
     # shellcheck disable=SC2086
     check_fails 4 "$reader: certificate files that are missing" $reader sed-missing.conf
-    check_says "are told first" "missing.conf: cannot read the authority's certificate $work/nowhere.pem .tls_ca.: No such"
+    check_says "are reported first" "missing.conf: cannot read the authority's certificate $work/nowhere.pem .tls_ca.: No such"
 done
 
 # They go on trying; a log is no place for each try.

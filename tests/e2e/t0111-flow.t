@@ -56,10 +56,10 @@ operation f()
 f()
 EOF2
 
-check "a good flow is told what it does" says "operations    408 on 8 nodes" espalier flow check "$flows/lu.flow" --nodes 8
+check "a valid flow is described" says "operations    408 on 8 nodes" espalier flow check "$flows/lu.flow" --nodes 8
 check "parameters are set by name" says "operations    22880" espalier flow check "$flows/lu.flow" r=81
-check "a mistake is told with line and column" refuses 4 "wrong.flow:4:7: 'y' is used before it is defined" espalier flow check wrong.flow
-check "an unknown parameter is told with the nearest one" refuses 2 "no parameter 'remove': did you mean 'removed'?" espalier flow check "$flows/lu.flow" remove=2
+check "a mistake is reported with line and column" refuses 4 "wrong.flow:4:7: 'y' is used before it is defined" espalier flow check wrong.flow
+check "an unknown parameter is reported with the nearest one" refuses 2 "no parameter 'remove': did you mean 'removed'?" espalier flow check "$flows/lu.flow" remove=2
 check "an operation without a duration is no mistake of a check" says "the flow endless is good" espalier flow check endless.flow
 check "but of a simulation" refuses 2 "operation 'f' has no duration" espalier flow simulate endless.flow --platform "$flows/fast-ethernet.conf"
 check "two simulations give the same bytes" simulates_alike
@@ -75,7 +75,7 @@ varies() {
         $2 == "flops=140e6" && $3 == double && double < original { alike++ }
         END { exit !(rows == 8 && originals == 2 && alike == 2) }' out || { cat out; return 1; }
 }
-check "settings are varied, and the difference is told" varies
+check "settings are varied, and the difference is reported" varies
 check "a factor is for numbers" refuses 2 "nodes: expected a value" espalier flow simulate "$flows/lu.flow" --platform "$flows/fast-ethernet.conf" --vary 'nodes=*2'
 check "the application counts the messages of the paper" says "14701" espalier flow simulate application:lu r=108 multiply=0.035 --platform "$flows/fast-ethernet.conf" --sweep pipelined=0,1
 cat >solve.flow <<'EOF2'
@@ -88,5 +88,5 @@ EOF2
 check "operations may be problems" says "which compute 0.00980952" espalier flow simulate solve.flow --problems "$top_srcdir/problems/lapack" --platform "$flows/fast-ethernet.conf"
 check "a problem without its description is unknown" refuses 4 "unknown operation 'dgesv'" espalier flow check solve.flow
 check "a platform is needed" refuses 2 "expected --platform FILE" espalier flow simulate "$flows/lu.flow"
-check "a missing platform is told" refuses 4 "nowhere.conf" espalier flow simulate "$flows/lu.flow" --platform nowhere.conf
+check "a missing platform is reported" refuses 4 "nowhere.conf" espalier flow simulate "$flows/lu.flow" --platform nowhere.conf
 finish

@@ -115,9 +115,9 @@ check "operations that are placed nowhere go where the platform says" espalier f
 check_says "and their results are printed" '^y \(3 x 1\)' '^norm =' '^ *6$'
 
 check_fails 2 "an input that is not given" espalier flow run chain.flow
-check_says "is told with its place" 'chain.flow:6:1: input A: nothing is given: expected A=@FILE'
+check_says "is reported with its place" 'chain.flow:6:1: input A: nothing is given: expected A=@FILE'
 check_fails 2 "an input with other extents" espalier flow run chain.flow 'A=[1,2;3,4]'
-check_says "is told as well" 'expected 300 x 300, found 2 x 2'
+check_says "is reported as well" 'expected 300 x 300, found 2 x 2'
 check_fails 2 "a name that is neither parameter nor input" espalier flow run chain.flow B=1
 check_says "is told what there is" "no parameter and no input 'B': it has n, count, A"
 cat >unknown.flow <<'EOF2'
@@ -126,7 +126,7 @@ input A bytes 8
 B = products(A)
 EOF2
 check_fails any "a problem that no server has" espalier flow run unknown.flow
-check_says "is told with line and column" "unknown.flow:3:5: unknown operation 'products'"
+check_says "is reported with line and column" "unknown.flow:3:5: unknown operation 'products'"
 check_fails any "an operation that is declared" espalier flow run "$top_srcdir/examples/flow/solve.flow"
 check_says "can be simulated only" "declared in line .* can be simulated, not run"
 
@@ -185,7 +185,7 @@ goes_on() {
 cp flow.journal other.journal
 check "when its client is killed, the same command goes on from there" goes_on
 check_fails 2 "a journal of other inputs" espalier flow run late.flow 'A=[1]' --journal other.journal
-check_says "is told" 'other.journal: the journal is of another flow, or of other parameters, inputs or nodes'
+check_says "is reported" 'other.journal: the journal is of another flow, or of other parameters, inputs or nodes'
 start cancelled espalier flow run late.flow A=@small.mtx -o S=cancelled.mtx --journal flow.journal
 check "another flow with a journal has made a part" wait_until first_server
 check_fails 1 "its journal cannot be used by a second run" espalier flow run late.flow A=@small.mtx --journal flow.journal

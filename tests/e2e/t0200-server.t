@@ -65,7 +65,7 @@ check_fails 1 "one that writes behind a small array fails its session" espalier 
 check_fails 1 "one that writes behind a large array fails its session" espalier call overrun n=100000 by=1
 check_says "with the argument" "x"
 check "and the next one goes on" works
-check_fails 1 "a singular matrix is told as what it is" espalier call dgesv A='[1,1;1,1]' B='[1;1]'
+check_fails 1 "a singular matrix is reported as such" espalier call dgesv A='[1,1;1,1]' B='[1;1]'
 check_says "in LAPACK's terms" 'singular'
 
 # The worker that computes, by its processor time.
@@ -88,7 +88,7 @@ check "kill -9 of its worker fails it" grep -Eq 'SIGKILL|killed' killed.out
 check "and the next one goes on" works
 
 check_fails any "a deadline stops a computation" espalier call slow n=1 --timeout '1 s'
-check_says "and is told" 'deadline'
+check_says "and is reported" 'deadline'
 check "no worker computes any more" wait_until eval '! busy_worker'
 
 start gone espalier call slow n=1
@@ -139,7 +139,7 @@ check "descriptors and workers stay as many" wait_until settled
 # Descriptions are read again.
 printf 'problem broken "oops\n' >problems/broken.esp
 kill -HUP "$sed_pid"
-check "a broken description is told with its place" wait_until log_has 'problems stay as they were: .*broken.esp:1'
+check "a broken description is reported with its place" wait_until log_has 'problems stay as they were: .*broken.esp:1'
 check "and what was there goes on" espalier call fill n=2 value=1
 rm problems/broken.esp
 routine fresh 'status_of(n)' >problems/fresh.esp
@@ -175,7 +175,7 @@ check_says "by name" 'none.conf'
 check_fails 2 "and a wrong command line with another" espalier-sed --frgound sed.conf
 sed "s/sed\\.log/twin.log/; s/sed\\.address/twin.address/" sed.conf >twin.conf
 start twin espalier-sed --foreground twin.conf
-check "a parent that refuses is told in the log" wait_until grep -q 'not below MA: another node named "S"' twin.log
+check "a parent that refuses is reported in the log" wait_until grep -q 'not below MA: another node named "S"' twin.log
 check "and the daemon waits for better times" wait_until test -s twin.address
 check "stopping a server that has no parent" stop twin TERM
 sed '/^name/d; s/sed\.log/nameless.log/; s/sed\.address/nameless.address/' sed.conf >nameless.conf

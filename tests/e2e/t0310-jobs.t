@@ -89,9 +89,9 @@ check "a job is submitted" submit waits script text="echo first; until [ -e $wor
 job=$(cat waits)
 check "it runs" wait_until state_is "$job" running
 check_fails 1 "it cannot be fetched yet" espalier fetch "$job"
-check_says "and that is told" 'has not ended: it is running'
+check_says "and that is reported" 'has not ended: it is running'
 check_fails 3 "nor is it waited for longer than told" timeout 60 espalier fetch --wait --timeout '1 s' "$job"
-check_says "which is told as well" 'has not ended in time: it is running, and goes on'
+check_says "which is reported as well" 'has not ended in time: it is running, and goes on'
 says_first() {
     espalier output "$job" | grep -qx first
 }
@@ -138,8 +138,8 @@ check_says "by its record" "$(cat fails) .* S +failed"
 check_fails 3 "as nothing else is" env -u ESPALIER_CONFIG espalier tree
 check "until it is forgotten" env -u ESPALIER_CONFIG espalier jobs --forget "$(cat fails)"
 check_fails 5 "then nobody knows it" espalier output "$(cat fails)"
-check_fails 2 "wrong arguments are told at once" espalier submit power n=3 a=2
-check_fails 5 "an unknown job is told" espalier fetch 123456
+check_fails 2 "wrong arguments are reported at once" espalier submit power n=3 a=2
+check_fails 5 "an unknown job is reported" espalier fetch 123456
 check_says "with where jobs are shown" "no job '123456' is in your list"
 
 # Cancelling leaves no process behind.
@@ -217,7 +217,7 @@ check "with the same arguments" cmp after back
 check "its arguments go with it" test ! -e "$HOME/.local/state/espalier/jobs/$(cat again).call"
 check "they are forgotten" espalier jobs --forget
 check "then there is none to forget" espalier jobs --forget
-check_says "which is told" '^no job is forgotten'
+check_says "which is reported" '^no job is forgotten'
 check "a job that ends is submitted" submit over power n=2 a=3
 check "it ends" espalier wait "$(cat over)"
 check_fails 1 "then it is not cancelled" espalier cancel "$(cat over)"
@@ -279,7 +279,7 @@ printf 'c\nd\n' >other
 check "files are saved under names of their own" espalier sweep reverse text=@long text=@other -o 'reversed=out-{text}'
 check "for each call" sh -c 'printf "d\nc\n" | cmp - out-@other && cmp out-@long back'
 check_fails 2 "not under one name" espalier sweep power n=1..2 a=1 -o result=x
-check_fails 2 "a range that leads nowhere is told" espalier sweep power n=1..2:-1 a=1
+check_fails 2 "a range that leads nowhere is reported" espalier sweep power n=1..2:-1 a=1
 check_says "with what is expected" 'n: expected a step that leads from 1 to 2, found -1'
 printf 'tab\there "quoted", \033[2J\r\nline\n' >strange
 check "results with line ends and control characters" espalier sweep told n=1..2 text=@strange
@@ -306,13 +306,13 @@ check "one that must not run twice" submit once3 script_once text='sleep 1000'
 once=$(cat once3)
 stop sed KILL
 check "a server that does not answer" espalier jobs
-check_says "is told" "^$(cat gone) .* unreachable" "^$(cat gone2) .* unreachable" 'server S at [^ ]* does not answer; it may still have the job|was lost with server S, and is called again later' \
+check_says "is reported" "^$(cat gone) .* unreachable" "^$(cat gone2) .* unreachable" 'server S at [^ ]* does not answer; it may still have the job|was lost with server S, and is called again later' \
     'server S at [^ ]* does not answer either' "'espalier jobs --forget JOB' takes a job off the list"
 check "its job is taken off the list by name" espalier jobs --forget "$(cat gone)"
 check_says "with a warning" 'warning: job .* has left your list, but server S could not be told'
 # One that must not run twice is gone with it, as soon as nobody knows the server any more; nobody waits for it.
 check_fails 5 "a job that nobody has any more is not waited for" timeout 60 espalier wait "$once"
-check_says "and is told as lost" "job $once is lost: server S at [^ ]* does not answer, and is not in the tree any more; submit it again"
+check_says "and is reported as lost" "job $once is lost: server S at [^ ]* does not answer, and is not in the tree any more; submit it again"
 check_fails 5 "nor fetched" timeout 60 espalier fetch --wait "$once"
 check "it is shown as lost" state_is "$once" lost
 check "it leaves the list by itself" espalier jobs --forget "$once"

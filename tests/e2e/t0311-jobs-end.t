@@ -64,7 +64,7 @@ check_says "and says so" "$(cat killed) cancelled"
 check_fails 1 "so does fetching it" timeout 60 espalier fetch --wait "$(cat killed)"
 # One that is cancelled while its server is away.
 check_fails 3 "one whose server is away is cancelled" espalier cancel "$(cat away)"
-check_says "and that it could not be told is said" \
+check_says "and that it could not be reported is said" \
     "job $(cat away) is cancelled in your list and not called again, but server S at [^ ]* does not answer"
 check "it is shown as cancelled" state_is "$(cat away)" cancelled
 start_server S
@@ -87,7 +87,7 @@ check_fails 3 "it is cancelled all the same" espalier cancel "$(cat silent)"
 check_says "honestly" 'server S at [^ ]* does not answer and may still compute it: it is told when it answers'
 check "it is shown as cancelled" state_is "$(cat silent)" cancelled
 check "the others are forgotten" espalier jobs --forget
-check "it stays in the list, as its server has to be told" state_is "$(cat silent)" cancelled
+check "it stays in the list, because its server has yet to learn of the end" state_is "$(cat silent)" cancelled
 check_fails 3 "nobody waits for it" timeout 30 espalier wait "$(cat silent)"
 kill -CONT "$pid_S"
 check "its server is back" wait_until is_known S
@@ -121,7 +121,7 @@ check "so has the other one" state_is "$(cat fails)" failed
 check_fails 1 "for the same reason" timeout 60 espalier fetch --wait "$(cat fails)"
 check_says "as it was" 'sh ended with exit status 7'
 check_fails 5 "what it printed went with its server" espalier output "$(cat fails)"
-check_says "which is told" 'what it has printed was lost with server S'
+check_says "which is reported" 'what it has printed was lost with server S'
 check "no job ran twice" sh -c "cat fails.runs unseen.runs | wc -l | grep -qx 2"
 check "they are forgotten" espalier jobs --forget
 check "the list is empty" espalier jobs

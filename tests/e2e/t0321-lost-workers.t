@@ -67,5 +67,5 @@ check_says "with its result" 'slept *= *1500'
 begin espalier call once ms=60000
 kill -9 "$(spawner)"
 check_fails any "what is not idempotent is not called again" ended
-check_says "and its caller is told why" 'the process that starts workers has ended' 'not declared idempotent'
+check_says "and its caller gets the reason" 'the process that starts workers has ended' 'not declared idempotent'
 finish

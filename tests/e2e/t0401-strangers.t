@@ -78,5 +78,5 @@ check "the tree is whole" sh -c "espalier tree --json | grep -q '\"name\": \"S\"
 # A label of more than 63 characters is no name, whatever the name servers are: it is not even asked for.
 nobody=$(printf '%070d' 0 | tr 0 x)
 check_fails 3 "a host that nobody knows" espalier tree --redirector "$nobody:4780"
-check_says "is told, with its name" "the host name \"$nobody\" cannot be resolved"
+check_says "is reported, with its name" "the host name \"$nobody\" cannot be resolved"
 finish

@@ -141,7 +141,7 @@ kill -CONT "$pid_two"
 printf 'agents = { "%s", "%s" }\ncall_timeout = "1 h"\nanswer_patience = "10 min"\n' "$MA" "$lasting" >client.conf
 freeze "$pid_MA"
 check "with the first of two masters stopped the second one is asked" call
-check_fails any "a name that nobody knows is told all the same" timeout 60 espalier call --timeout '5 s' nosuchproblem x=1
+check_fails any "a name that nobody knows is reported all the same" timeout 60 espalier call --timeout '5 s' nosuchproblem x=1
 kill -CONT "$pid_MA"
 printf 'redirector = "%s"\nredirectors = { "%s" }\ncall_timeout = "1 h"\nanswer_patience = "10 min"\n' "$redirector" "$second" >client.conf
 freeze "$pid_redirector"

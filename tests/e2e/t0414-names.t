@@ -76,7 +76,7 @@ agent gateway '*:4799' 'publish = "both:4800"'
 check "a gateway may have another port" grep -qx 'both:4800' gateway.address
 hostname nowhere
 agent lost '*:0'
-check "a name that cannot be resolved is told" grep -q 'told the name "nowhere", which cannot be resolved here' lost.out
+check "a name that cannot be resolved is reported" grep -q 'told the name "nowhere", which cannot be resolved here' lost.out
 reached 10.96.0.1 lost >/dev/null
 check "by the tree, too" grep -q 'lost .*others may not reach it' tree.out
 hostname elsewhere
@@ -127,5 +127,5 @@ seq 1 64 | paste -sd ' ' | tr ' ' '\n' | paste -d, - - - - - - - - >a.csv
 put() { datum=$(espalier data put a.csv --server three --mode persistent --grid 1x2 --block 2); }
 check "a matrix in pieces lies behind a closed port" wait_until put
 check_fails 3 "it is not copied from there" espalier data cp "$datum" one --grid 2x1 --block 2
-check_says "and the port that was not reached is told" 'from server three, head:5002 .*Connection refused'
+check_says "and the port that was not reached is reported" 'from server three, head:5002 .*Connection refused'
 finish

@@ -331,7 +331,7 @@ check "are as many as their extents say" grep -aq "'shape': (2, 3, 2)" made.npy
 check "and in seven that the sizes tell" espalier call tensor n=1 T=rand -o T=made.npy
 check "in their shape" grep -aq "'shape': (2, 3, 1, 2, 1, 2, 1)" made.npy
 check_fails 2 "fewer extents than dimensions" espalier call layers T='rand(2,3)'
-check_says "are told" 'T: rand: expected 3 extents, found 2'
+check_says "are reported" 'T: rand: expected 3 extents, found 2'
 check "three dimensions by rows" espalier call layers T='[1,2,3,4,5,6,7,8,9,10,11,12]' -o T=t.npy
 check "come back" espalier call layers T=@t.npy -o T=u.npy
 check "through a file" espalier call layers T=@u.npy -o T=v.npy
@@ -339,7 +339,7 @@ check "as they went" cmp t.npy v.npy
 check_fails any "other formats have no such arrays" espalier matrix convert t.npy t.mtx
 check_says "and say so" 'expected at most two dimensions, found 3'
 check_fails 2 "nor fits one a matrix" espalier call csc_times A='[1,0]' x=@t.npy
-check_says "as is told" 'x: expected a vector for .*, found an array of 2 x 3 x 2 elements'
+check_says "as is reported" 'x: expected a vector for .*, found an array of 2 x 3 x 2 elements'
 check "letters are shown as a text" espalier call labels
 check_says "without what pads them" '^title = a title$' '^names \(2\):' '^  one$' '^  two$'
 check_says "but numbers as numbers" '^marks \(3\):' '^ +1$' '^ +85$'
@@ -362,7 +362,7 @@ check_says "is refused with the element" 'A as it is stored is not a number'
 check "a band: its widths follow" espalier call dgbsv_ A='[4,1,0;1,5,1;0,1,6]' B='[6;14;20]'
 check_says "and it is solved" 'B \(3 x 1\)' '^ +3$'
 check_fails 2 "an element outside of the band" espalier call dgbsv_ kl=0 ku=1 A='[4,1,0;1,5,1;0,1,6]' B='[6;14;20]'
-check_says "is told" 'A: row 2, column 1 is not zero, but outside of what is stored \(banded\(kl, ku, kl\)\)'
+check_says "is reported" 'A: row 2, column 1 is not zero, but outside of what is stored \(banded\(kl, ku, kl\)\)'
 check "a symmetric packed matrix is given in full" espalier call dppsv AP='[4,1,0;1,4,1;0,1,4]' B='[6;12;14]' -o B=-
 check_says "and is solved" '^(3|2\.99999)'
 check "a symmetric band: its width follows" espalier call dpbsv AB='[4,1,0;1,4,1;0,1,4]' B='[6;12;14]' -o B=-
@@ -370,7 +370,7 @@ check_says "and is solved" '^(3|2\.99999)'
 check "its lower triangle" espalier call dpbsv uplo=L AB='[4,1,0;1,4,1;0,1,4]' kd=1 B='[6;12;14]' -o B=-
 check_says "is enough" '^(3|2\.99999)'
 check_fails 2 "an element outside of the band of a symmetric matrix" espalier call dpbsv kd=1 AB='[4,1,1;1,4,1;1,1,4]' B='[6;12;14]'
-check_says "is told" 'row [13], column [13] is not zero, but outside'
+check_says "is reported" 'row [13], column [13] is not zero, but outside'
 check_fails 2 "eigenvalues of what is no number" espalier call dsyev A='[1,nan;2,1]'
 check_says "are refused with the element" 'A\(1,2\) is not a number .NaN.: expected finite numbers in A'
 check_fails 2 "an infinite band" espalier call dgbsv AB='[4,1,0;1,inf,1;0,1,6]' B='[6;14;20]'
@@ -394,7 +394,7 @@ check "it is shown" espalier call csc_negated A='[1,0;0,2;0,3]'
 check_says "with how many are stored" '^A \(3 x 2, 3 elements stored\):' '^ +-1 +0$' '^ +0 +-3$'
 job=$(espalier submit csc_negated A=@large.mtx)
 check_fails 2 "of a job it cannot be read by itself" espalier fetch --wait --keep "$job" -o A=fetched.mtx
-check_says "and how is told" 'give it again with --input A=@FILE'
+check_says "and how is reported" 'give it again with --input A=@FILE'
 check_fails 2 "another matrix is refused" espalier fetch --keep "$job" --input A=@z.mtx -o A=fetched.mtx
 check "with its input it is" espalier fetch "$job" --input A=@large.mtx -o A=fetched.mtx
 check "as the call had it" cmp fetched.mtx back.mtx
@@ -403,7 +403,7 @@ check_says "are too much" 'pointers'
 check "every other element of a vector" espalier call strided x='[1,2,3,4,5,6,7]'
 check_says "travels, and comes back" '^sum = 12' '^ +1$' '^ +21$' '^ +3$' '^ +41$' '^ +7$'
 check_fails 2 "a section that is none" espalier call strided x='[1]'
-check_says "is told" 'the section of x: expected 0 <= start <= end < 1 .* found 1 \(1\), 0 \(n - 1\)'
+check_says "is reported" 'the section of x: expected 0 <= start <= end < 1 .* found 1 \(1\), 0 \(n - 1\)'
 check "the page of a problem shows sections" espalier problems strided
 check_says "as they are written" 'x\[n:1,n - 1,skip\]'
 check "strings in a list" espalier call numbered texts='["one","","a, \u00e9"]'
@@ -428,7 +428,7 @@ awk 'BEGIN { for (i = 0; i < 5000; i++) print i }' >words.txt
 check "words of a command" espalier call echoed words='["a b","$HOME;","*"]'
 check_says "are one word each" '^  -xa b$' '^  -x\$HOME;$' '^  -x\*$' '^  last 3$'
 check_fails 2 "more words than a command has" espalier call echoed words=@words.txt
-check_says "are told, and hold nobody up" 'its command has more than 4096 words'
+check_says "are reported, and hold nobody up" 'its command has more than 4096 words'
 check "no words" espalier call echoed words='[]'
 check_says "are none" '^  last 0$' 'lines \(1\)'
 check "lines of a stream" espalier call sorted_lines lines='["b","c","a"]' -o lines=sorted.txt
@@ -444,18 +444,18 @@ check_says "are blank" '^declared = 1$' '^ +0$'
 check "strings of a declared length" espalier call greeted names='["you","world"]' polite='["please","  so"]'
 check_says "come back without the blanks behind them" '^  please!$' '^    so!$' '^  Hello you$' '^  Hello world$'
 check_fails 2 "one that is longer" espalier call greeted names='["you","worlds"]' polite='["",""]'
-check_says "is told" 'greeted: names: element 2 has 6 bytes, the routine takes at most 5'
+check_says "is reported" 'greeted: names: element 2 has 6 bytes, the routine takes at most 5'
 check_fails 2 "a length that is none" espalier call greeted names='["you"]' polite='[""]' width=5
-check_says "is told too" 'greeted: polite: expected elements of at least 1 character, found 0'
+check_says "is reported too" 'greeted: polite: expected elements of at least 1 character, found 0'
 check_fails any "more than a call may have" espalier call greeted names='["you"]' polite='[""]' width=1000000000
-check_says "is told before there is memory for it" 'polite: 1 elements of 999999995 characters have more than 67.1 MB'
+check_says "is reported before there is memory for it" 'polite: 1 elements of 999999995 characters have more than 67.1 MB'
 printf one >1.dat; printf 'two\n' >2.dat
 check "files" espalier call joined parts=@1.dat,@2.dat -o copies=copy -o whole=whole.dat
 check "come back" sh -c 'cmp 1.dat copy.1 && cmp 2.dat copy.2 && cat 1.dat 2.dat | cmp - whole.dat'
 check "under names of their own" espalier call joined parts=@1.dat,@2.dat -o copies=c1,c2
 check "too" sh -c 'cmp 1.dat c1 && cmp 2.dat c2'
 check_fails 4 "a file of several that is not there" espalier call joined parts=@1.dat,@none.dat -o whole=whole.dat
-check_says "is told by its name" 'parts: none.dat: No such file'
+check_says "is reported by its name" 'parts: none.dat: No such file'
 check_fails 2 "of which there are too few" espalier call joined parts=@1.dat,@2.dat -o copies=c1,c2,c3
 check_says "or too many" 'o copies: expected 2 files, found 3'
 check "results are cut to their count" espalier call positive x='[1,-2,3,-4]'
@@ -467,7 +467,7 @@ check_says "even if there is none" '"found": \[\]'
 check "arrays that are left out have their default" espalier call weighted x='[1,2,3]'
 check_says "in and out" '^sum = 3' '^ +1.5$' '^ +4$'
 check_fails 2 "NaN where it is forbidden" espalier call weighted x='[1,nan,3]'
-check_says "is told with its place" 'weighted: x\(2\) is not a number \(NaN\)'
+check_says "is reported with its place" 'weighted: x\(2\) is not a number \(NaN\)'
 check "the page of a problem tells it all" espalier problems dppsv_
 check_says "storage and properties" 'symmetric, positive definite, finite, packed\(uplo\)'
 check "and of a count" espalier problems positive

@@ -58,10 +58,10 @@ check_says "says why" 'nothing to add'
 check "and leaves the state" espalier call counter_add counter="$one" by=1
 check "it is closed" espalier call counter_close counter="$one"
 check_fails 5 "then it is gone" espalier call counter_add counter="$one" by=1
-check_says "and why is told" 'server A has no such state .*it was closed by counter_close'
+check_says "and why is reported" 'server A has no such state .*it was closed by counter_close'
 check_fails 1 "a call that crashes" espalier call counter_add counter="$two" by=-1
 check_fails 5 "ends the state" espalier call counter_add counter="$two" by=1
-check_says "and why is told" 'it ended with a call of counter_add'
+check_says "and why is reported" 'it ended with a call of counter_add'
 check_fails any "an identity that is none is refused" espalier call counter_add counter=nonsense by=1
 check_says "by name" 'argument "counter": expected a state, as state:ID@SERVER, found "nonsense"'
 check_fails 3 "a state of a server that is not there" espalier call counter_add counter="state:0123@nowhere" by=1
@@ -84,7 +84,7 @@ check_says "too" 'count *= *10'
 check "a job that closes it" sh -c "espalier submit counter_close counter=$state >job"
 check "ends it" espalier fetch --wait "$(cat job)"
 check_fails 5 "for everybody" espalier call counter_add counter="$state" by=1
-check_says "which is told" 'it was closed by counter_close'
+check_says "which is reported" 'it was closed by counter_close'
 given_up() {
     grep -q 'counter_open: the call that opened it was given up by its client' A.log
 }
@@ -96,9 +96,9 @@ check "with its state" wait_until given_up
 check "one whose server is restarted" open_at A 1
 stop A
 check_fails any "and is not there meanwhile" espalier call counter_add counter="$state" by=1
-check_says "is told as that" 'the state is on server A, and ends with it: .*A'
+check_says "is reported as such" 'the state is on server A, and ends with it: .*A'
 start A espalier-sed --foreground A.conf
 check "is gone" wait_until both
 check_fails 5 "with it" espalier call counter_add counter="$state" by=1
-check_says "which is told" 'has no such state .*the server was restarted'
+check_says "which is reported" 'has no such state .*the server was restarted'
 finish

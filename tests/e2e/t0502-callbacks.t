@@ -21,7 +21,7 @@ check_says "as it is to be" 'callback +f\(in double x\): double'
 check "values are right, and calls counted" "$steps" values
 check "asynchronous sessions have functions" "$steps" async
 check "so have vectors" "$steps" vectors
-check "a function that fails, or calls the library, is told" "$steps" failures
+check "a function that fails, or calls the library, is reported" "$steps" failures
 check "a function may take its time" "$steps" slow
 check "but not longer than the deadline" "$steps" deadline
 check "a job is refused" "$steps" job
@@ -34,9 +34,9 @@ check_says "with the solution" '^ *0.54030' '^ *-0.84147'
 check_fails 1 "what has no value" espalier call quad a=0 b=1 f='1/x'
 check_says "fails the call" 'callback f failed in the client: f: 1/x: division by zero with x = 0'
 check_fails 1 "a wrong number of results" espalier call rk4 from=0 to=1 y='[1,0]' f='y[1]'
-check_says "is told" 'f: expected 2 results, found 1 expressions'
+check_says "is reported" 'f: expected 2 results, found 1 expressions'
 check_fails 1 "an element beyond the vector" espalier call rk4 from=0 to=1 y='[1]' f='y[2]'
-check_says "is told" 'f: y.2.: it has 1 elements'
+check_says "is reported" 'f: y.2.: it has 1 elements'
 for wrong in 'x +:expected a value' 'z:unknown name .z.' 'x[1]:expected an element, from 1, of a vector that goes in' 'sinn(x):did you mean .sin.'; do
     check_fails 2 "the function ${wrong%%:*}" espalier call quad a=0 b=1 f="${wrong%%:*}"
     check_says "is refused before the call" "f.in double x.: double: .*${wrong#*:}"

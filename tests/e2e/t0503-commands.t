@@ -102,7 +102,7 @@ printf 'one two\nthree\n' >text
 mkdir tmp
 check "the server has the commands" wait_until espalier problems script
 check_fails 2 "a script that may not be executed" espalier call unmarked
-check_says "is told with its cure" 'server "S" describes it, but cannot call it: .*unmarked.sh may not be executed: chmod \+x .*unmarked.sh'
+check_says "is reported with its cure" 'server "S" describes it, but cannot call it: .*unmarked.sh may not be executed: chmod \+x .*unmarked.sh'
 chmod +x problems/unmarked.sh
 # shellcheck disable=SC2154
 kill -HUP "$pid_sed"
@@ -188,7 +188,7 @@ check "ends of lines, tabs and other control characters" espalier call --follow 
 printf '10%%\n20%%\n [31mred\ttext\nno end\n100 %% done\n' >wanted
 cp "$log" printed
 check "become lines that do no harm" diff wanted printed
-check "progress is told" espalier call --follow steps n=10
+check "progress is reported" espalier call --follow steps n=10
 check_says "step by step" '100 % done' 'step 10'
 
 check "a program follows its session" "$top_builddir/tests/e2e/follow_steps" 12
@@ -228,7 +228,7 @@ check "while a call runs, the rows of those before it are there" \
 kill -TERM $sweeper
 check "it is interrupted" ended_by_signal $sweeper
 check "what has ended behind that call has its row too" test "$(wc -l <rows.csv)" = 4
-check "how much was done is told" grep -q '3 of 5 calls have ended.*--resume' rows.err
+check "how much was done is reported" grep -q '3 of 5 calls have ended.*--resume' rows.err
 touch go
 check_fails 1 "another sweep goes on in that file" sweep_five espalier sweep --resume rows.csv
 check_says "with what lacked or failed" '2 of 5 calls are in rows.csv already' '1 of 5 calls failed'

@@ -171,7 +171,7 @@ check "the page of a problem shows what a program passes" espalier problems join
 check_says "as for any file" 'int n, const char \*\*parts, char \*whole, char \*log'
 
 check "files go to a routine and come back, small and large ones" "$steps" files
-check "what a routine writes wrongly is told" "$steps" wrong
+check "what a routine writes wrongly is reported" "$steps" wrong
 printf 'one\n' >one
 printf 'two\nthree\n' >two
 : >journal
@@ -185,15 +185,15 @@ check_says "with an example" "name='\"text\"' say='.\"text\"; \"text\".'"
 check "the command gives texts" espalier call visit steps=2 name='"a; [b"' say='["ended"; what]'
 check_says "as they are" 'a; \[b' 'characters = 10'
 check_fails 2 "a number where a string is wanted" espalier call visit steps=1 name='step + 1' say='[mood; what]'
-check_says "is told" 'name is a string: expected a text, "like this", or a string that goes in, found .step . 1'
+check_says "is reported" 'name is a string: expected a text, "like this", or a string that goes in, found .step . 1'
 check_fails 2 "a string in an expression" espalier call visit steps=1 name='"x"' say='[mood; what + 1]'
-check_says "is told" 'remark is a string'
+check_says "is reported" 'remark is a string'
 check_fails 1 "a string where a number is wanted" espalier call jacobian m=1 x='[1]' f='"one"'
-check_says "is told" 'expected a number, found a string'
+check_says "is reported" 'expected a number, found a string'
 check "expressions name scalars of the problem in sizes" espalier call jacobian m=2 x='[1;2;3]' f='[m*x[1]; n*x[3]]'
 check_says "with their values" '^ *2 +0 +0' '^ *0 +0 +3'
 check_fails 1 "a wrong number of results" espalier call jacobian m=2 x='[1]' f='x[1]'
-check_says "is told" 'f: expected 2 results, found 1 expressions'
+check_says "is reported" 'f: expected 2 results, found 1 expressions'
 check "the result is there" sh -c 'cat one two | cmp - whole'
 check "and so is a file that went in, which stays as it was" sh -c 'cmp whole new && [ ! -s journal ]'
 check "nobody wants it: it stays, too" espalier call join parts=@one,@two log=@journal -o whole=whole
@@ -207,7 +207,7 @@ check "are there under their new names" sh -c 'tail -n 1 marked.1 | grep -qx mar
 check "each by its own" espalier call mark files=@one,@two -o files=first,second
 check "of them all" cmp marked.2 second
 check_fails 2 "of which there are too few" espalier call mark files=@one,@two -o files=a,b,c
-check_says "is told" '-o files: expected 2 files, found 3'
+check_says "is reported" '-o files: expected 2 files, found 3'
 check "that nobody wants" espalier call mark files=@one,@two
 check "leave what went in as it was" sh -c 'cmp one one.before && cmp two two.before'
 check "unless the user names that" espalier call mark files=@one,@two -o files=one,two
@@ -221,9 +221,9 @@ check "are gone after the call" nothing_left
 check "the command takes pieces" espalier call split whole=@whole n=2 size=4 -o pieces=piece
 check "they are right" sh -c 'cmp one piece.1 && [ "$(cat piece.2)" = two ]'
 check_fails 1 "a file that is not written" espalier call bad how=0 -o result=result
-check_says "is told" 'did not write its output file .result.'
+check_says "is reported" 'did not write its output file .result.'
 check_fails 1 "a file that is too large" espalier call bad how=1 -o result=result
-check_says "is told" 'result. has 3000 bytes: at most 2048 are allowed'
+check_says "is reported" 'result. has 3000 bytes: at most 2048 are allowed'
 check "a file is in a folder of the call" espalier call where data=@one -o folder=folder
 gone() {
     place=$(head -c 200 folder | tr -d '\000 \n')
@@ -243,7 +243,7 @@ if [ -f problems/path.esp ]; then
     check "and gets those of the function" espalier call fvisit say='"four"' steps=2
     check_says "with blanks behind them" 'letters = 8'
     check_fails 1 "a string that is longer than the routine's" espalier call fvisit say=what steps=1 room=3
-    check_says "is told" 'callback say: the client gave 6 characters for remark, the routine has room for 3'
+    check_says "is reported" 'callback say: the client gave 6 characters for remark, the routine has room for 3'
     check "sizes of the problem are known in Fortran, too" espalier call fvalues x='[3;4]' f='[x[2]; n*x[1]]'
     check_says "on both sides" '^ *4' '^ *6'
     check "so it does an array of files" espalier call counted parts=@one,@two

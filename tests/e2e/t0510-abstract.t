@@ -100,7 +100,7 @@ told() {
 foretold() { espalier forecast --json dcholmod A="@$1" B=@b.mtx | sed -n 's/.*"memory_bytes": *\([0-9]*\).*/\1/p' | head -n 1 >"$1.memory"; }
 check "a sparse matrix with little fill" told five.mtx
 check "and one with much" told scattered.mtx
-check "are told apart by the server" awk '{ getline other <"scattered.mtx.told"; split(other, much, " ")
+check "are distinguished by the server" awk '{ getline other <"scattered.mtx.told"; split(other, much, " ")
     exit !(much[1] > 2 * $1 && much[2] > 3 * $2) }' five.mtx.told
 check "a forecast for the first" foretold five.mtx
 check "and one for the second" foretold scattered.mtx
@@ -123,7 +123,7 @@ awk 'BEGIN { n = 120; print "%%MatrixMarket matrix coordinate real general\n" n,
 check "a smaller one" espalier call det A=@arrow.mtx
 check_says "is a number" 'det = -(3|3.0000|2.99999)'
 check_fails 3 "what is too large for every rule" espalier call solve A=@wide.mtx B=@b.mtx
-check_says "is told without making it" 'dgelsy: no server has the memory for it .S needs '
+check_says "is reported without making it" 'dgelsy: no server has the memory for it .S needs '
 check_fails 3 "a property that no server has" espalier call solve A=@laplace.mtx B=@b.mtx --property gpu
 check_says "is the first reason, and what lacks memory for a dense matrix the last one" \
     'call: d[a-z_]*: .* is wanted on a server with "gpu": none of the 1 that solve it is; also: .*; d[a-z]*: no server has the memory'
@@ -139,11 +139,11 @@ check "have the least residual" near_ones 2
 check "of less than full rank" espalier call lsq A='[1,1;1,1;1,1]' B='[2;2;2]' -o X=p.mtx
 check "are of least norm" near_ones 2
 check_fails 1 "a singular matrix" espalier call solve A='[1,1;1,1]' B='[1;2]'
-check_says "is told, with what was tried before" 'dsysv on S: .*singular.*before: dposv on S: '
+check_says "is reported, with what was tried before" 'dsysv on S: .*singular.*before: dposv on S: '
 check_fails 2 "no B" espalier call solve A='[1]'
-check_says "is told" 'solve: the input B\[m, nrhs\] \(double\) is missing'
+check_says "is reported" 'solve: the input B\[m, nrhs\] \(double\) is missing'
 check_fails 2 "what no rule fits" espalier call chol A='[1,2;3,1]'
-check_says "is told, and why" 'chol: there is no problem for what is given \(A: double 2 x 2.*: expected A hermitian; A\(2,1\) = 3, but A\(1,2\) = 2'
+check_says "is reported, and why" 'chol: there is no problem for what is given \(A: double 2 x 2.*: expected A hermitian; A\(2,1\) = 3, but A\(1,2\) = 2'
 check_fails 2 "of a complex matrix, too" espalier call chol A='[4,1i;1i,3]'
 check_says "with its elements" 'expected A hermitian; A\(2,1\) = 0\+1i, but A\(1,2\) = 0\+1i'
 gram='[1,0.3;0.30000000000000004,1]' # as A^T A in floating point may be
@@ -154,7 +154,7 @@ check_says "is one of a definite matrix" 'solve: done by dposv'
 check "its eigenvalues" espalier call spec A="$gram"
 check_says "are those of a symmetric one" 'spec: done by dsyev' '^ *0.7$' '^ *1.3$'
 check_fails 2 "what is further from it" espalier call chol A='[1,0.3;0.3000000000001,1]'
-check_says "is told with how far" 'A\(2,1\) = 0.3, but A\(1,2\) = 0.3: 1e-13 apart, rounding would be 1.4e-14'
+check_says "is reported with how far" 'A\(2,1\) = 0.3, but A\(1,2\) = 0.3: 1e-13 apart, rounding would be 1.4e-14'
 check "in single precision" espalier call schol A='[1,0.3;0.3000001,1]'
 check_says "it is near enough" 'schol: done by spotrf'
 check "a matrix that is nearly singular" espalier call solve A='[1,1;1,1.0000000000000002]' B='[1;2]'
@@ -302,7 +302,7 @@ check "a trial is passed over for a job" espalier submit solve A='[2,1;1,2]' B='
 check_says "for what needs no client" 'solve: submitted as dsysv'
 # What leaves the range of its type is not passed on without a word.
 check "a product beyond the range" espalier call mul A='[1e200]' B='[1e200]'
-check_says "is told" 'mul: warning: C has elements that are infinite or no numbers, although the input is finite'
+check_says "is reported" 'mul: warning: C has elements that are infinite or no numbers, although the input is finite'
 check "also to programs" espalier call --json dgemm A='[1e200]' B='[1e200]'
 check_says "in their way" '"warning": "warning: C has elements'
 check "an infinite input" espalier call dgemm A='[Inf]' B='[1]'
@@ -311,7 +311,7 @@ check_fails 1 "needs no warning" grep warning said
 check_fails 1 "an exponential beyond the range" espalier call expm A='[800]'
 check_says "is an error" 'the exponential is beyond the range of double precision'
 check_fails 2 "the exponential of a matrix that is not square" espalier call expm A='[1,2,3;4,5,6]'
-check_says "is told with what was found" 'expm: A must be square \(n x n\), found 2 x 3'
+check_says "is reported with what was found" 'expm: A must be square \(n x n\), found 2 x 3'
 
 check "a sweep" espalier sweep rcond A='[2,0;0,1]' A='[1,0;0,4]'
 check_says "has a row for each" '0.5 .* S ' '0.25 .* S '
@@ -337,5 +337,5 @@ check_says "are asked for" 'A: rand: extent 1, m, is not known: tell it as rand.
 check_fails 1 "a result that no memory holds" espalier call dgemm m=1000000000 n=1000000000 k=0 A=rand B=rand
 check_says "is named" 'C: there is no memory here for its 8 EB'
 check_fails 2 "a vector of the wrong length" espalier call dgesv n=2 nrhs=1 A='[1,2;3,4]' B='[1;2;3]'
-check_says "is told with what it disagrees with" 'dgesv: B has 3 rows, but n = 2 was given'
+check_says "is reported with what it disagrees with" 'dgesv: B has 3 rows, but n = 2 was given'
 finish

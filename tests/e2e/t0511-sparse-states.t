@@ -44,10 +44,10 @@ keeps() {
         check "has a small residual" small_residual "$bound"
     done
     check_fails 1 "another order" espalier call "$letter${solver}_solve" F="$kept" B='[1;2]'
-    check_says "is told" 'the order of what is kept is not n = 2'
+    check_says "is reported" 'the order of what is kept is not n = 2'
     check "it is closed" espalier call sparse_close F="$kept"
     check_fails 5 "a closed one" espalier call "$letter${solver}_solve" F="$kept" B=@b.mtx
-    check_says "is told" 'it was closed by sparse_close'
+    check_says "is reported" 'it was closed by sparse_close'
 }
 keeps d umfpack "$matrices/pores_1.mtx" 1e-8 X
 keeps d umfpack "$matrices/utm300.rua" 1e-8 X
@@ -67,7 +67,7 @@ check_says "keeps nothing" 'not positive definite; nothing is kept'
 check "a state of UMFPACK" espalier call dumfpack_open A='[2,0;0,4]'
 kept=$(state)
 check_fails 1 "is none of CHOLMOD" espalier call dcholmod_solve F="$kept" B='[2;4]'
-check_says "which is told" 'the state is none of dcholmod_open'
+check_says "which is reported" 'the state is none of dcholmod_open'
 check_fails 1 "nor of its complex twin" espalier call zumfpack_solve F="$kept" B='[2;4]'
 check "but still there" espalier call dumfpack_solve F="$kept" B='[2;4]'
 check_says "and right" '^ *1$'
@@ -114,12 +114,12 @@ vector 60 1 >b.mtx
 check "a complex matrix" espalier call itersolve A=@hermitian.mtx B=@b.mtx
 check_says "has its own" 'zitersolve: done by zic_open, zic_cg, sparse_close'
 check_fails 1 "what does not converge" espalier call itersolve A="@$matrices/utm300.rua" B='['"$(seq -s ';' 300)"']' tol=1e-30
-check_says "is told" 'no convergence' 'the precision of the type is too little'
+check_says "is reported" 'no convergence' 'the precision of the type is too little'
 awk 'BEGIN { n = 400; print "%%MatrixMarket matrix coordinate real general\n" n, n, 3*n
     for (i = 1; i <= n; i++) { print i, i%n + 1, 1; print i, (i+150)%n + 1, 1000*(i%7) - 2999; print i, (i+200)%n + 1, 1.2*(i%5) - 3 } }' >hard.mtx
 vector 400 1 >b.mtx
 check "a matrix that no incomplete factors fit" espalier call itersolve A=@hard.mtx B=@b.mtx -o X=x.mtx
-check_says "is left to a factorisation, which is told" \
+check_says "is left to a factorisation, which is reported" \
     '^itersolve: warning: dilu_gmres on S: no convergence: the incomplete factors are no preconditioner' 'done by dmumps_refined on S'
 check "the product" espalier call mul A=@hard.mtx B=@x.mtx -o C=w.mtx
 check "has a small residual" small_residual 1e-10

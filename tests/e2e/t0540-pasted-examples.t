@@ -196,7 +196,7 @@ check "other problems" wait_until espalier problems imaginary
 check "a function of complex numbers" espalier problems imaginary
 check_says "has no example" 'no expressions do for its function f: it is called from a program'
 check "a condition that no simple numbers fulfil" espalier problems impossible
-check_says "is told" 'No example with simple numbers was found.* n\^2 == 2\*m\^2 \+ 3\*m \+ 7 and n > 100000 and m % 1009 == 3'
+check_says "is reported" 'No example with simple numbers was found.* n\^2 == 2\*m\^2 \+ 3\*m \+ 7 and n > 100000 and m % 1009 == 3'
 check "so is an array" espalier problems endless
 check_says "that is too large" 'names would be too large for an example'
 finish

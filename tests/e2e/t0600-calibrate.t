@@ -231,7 +231,7 @@ a_problem_with_a_state_is_measured() {
 }
 check "a problem with compressed matrices is measured" a_sparse_problem_is_measured
 check "one that works on a state too, which another problem makes" a_problem_with_a_state_is_measured
-check "one whose state cannot be made is told" says 1 'dumfpack_solve is not measured: it has not all sizes of dumfpack_open' \
+check "one whose state cannot be made is reported" says 1 'dumfpack_solve is not measured: it has not all sizes of dumfpack_open' \
     espalier calibrate --sed sparse.conf dumfpack_solve
 complex_scalars_are_made() {
     calibrate --budget 1s --longest 5ms zgemm caxpy || return 1
@@ -248,16 +248,16 @@ positive_definite_tridiagonal_matrices_are_made() {
 check "positive definite tridiagonal systems are measured" positive_definite_tridiagonal_matrices_are_made
 check "a second run finds it there" says 0 'is there already' calibrate ddot
 check "a run that was stopped goes on" a_stopped_run_goes_on
-check "measurements that cannot be are told, and left out" absurd_notes_are_told
+check "measurements that cannot be are reported, and left out" absurd_notes_are_told
 check "a size that was disturbed is measured again" a_disturbed_size_is_measured_again
 check "a calibration killed at random moments loses nothing" kills_lose_nothing
 check "and leaves a whole model, whatever it was killed at" kills_leave_a_model
 check "a journal older than its model goes" a_leftover_journal_goes
 check "whatever the clock showed when it was written" a_leftover_journal_goes '1 hour'
 check "one that was begun beside its model goes on" a_run_anew_goes_on
-check "a model of a later version is told and kept" an_unreadable_model_is_told '1s/ 1$/ 99/' ':1: expected a cost model of version 1 to '
+check "a model of a later version is reported and kept" an_unreadable_model_is_told '1s/ 1$/ 99/' ':1: expected a cost model of version 1 to '
 check "so is one that is damaged" an_unreadable_model_is_told '/^measured/s/1/2/' '-1-0.model'
-check "two calibrations of one folder are told apart" one_at_a_time
+check "two calibrations of one folder are distinguished" one_at_a_time
 check "a server that has nothing to do calibrates" idle_server
 check "work stops that at once, and nothing is lost" work_stops_it
 check "it goes on when the server is idle again" wait_until measures
@@ -309,20 +309,20 @@ crashes_are_left_out() {
     grep -Eq 'rough: calls of [0-9]+ sizes fail.*: .*crashed' out || return 1
     awk '$1 == "measured" { n++; if ($6 > 10000) bad = 1 } END { print n " sizes"; exit !(n >= 6 && !bad) }' state/models/rough-*-1-0.model
 }
-check "sizes for which a routine crashes are told, and a model is made of the others" crashes_are_left_out
-check "one that crashes for all sizes is told" says 1 'broken is not measured: calls of 6 of 6 sizes fail, the first with n=' \
+check "sizes for which a routine crashes are reported, and a model is made of the others" crashes_are_left_out
+check "one that crashes for all sizes is reported" says 1 'broken is not measured: calls of 6 of 6 sizes fail, the first with n=' \
     espalier calibrate --sed rough.conf --budget 4s --longest 2ms broken
 all_are_told() {
     says 1 'have models' espalier calibrate --sed rough.conf --all --budget 1s --longest 2ms || return 1
     grep -Eq '^rough +is there already' out && grep -Eq '^named +skipped: it takes or gives texts or files$' out &&
         grep -qx '1 of 3 problems have models; skipped: 1, failed: 1, each for the reason above' out
 }
-check "of all problems, what has no model is told and counted" all_are_told
-check "a problem that the server has not is told" says 2 "no problem 'dnothing'" calibrate dnothing
+check "of all problems, what has no model is reported and counted" all_are_told
+check "a problem that the server has not is reported" says 2 "no problem 'dnothing'" calibrate dnothing
 check "a misspelt one, with the one that was meant" says 2 "no problem 'dodt': did you mean 'ddot'?" calibrate dodt
-check "a folder for models that takes none is told" says 1 'no file can be made in the folder for the models, /proc' calibrate --models /proc ddot
-check "nothing to measure is told" says 2 'expected names of problems, or --all' calibrate
-check "a wrong time is told" says 2 "budget: expected a time up to 24 h, such as 30s, found 'soon'" calibrate --budget soon ddot
+check "a folder for models that takes none is reported" says 1 'no file can be made in the folder for the models, /proc' calibrate --models /proc ddot
+check "nothing to measure is reported" says 2 'expected names of problems, or --all' calibrate
+check "a wrong time is reported" says 2 "budget: expected a time up to 24 h, such as 30s, found 'soon'" calibrate --budget soon ddot
 check "or one of no length" says 2 "longest: expected a time up to 24 h, such as 1s, found '0s'" calibrate --longest 0s ddot
-check "a file that is missing is told" says 4 'nowhere.conf' espalier calibrate --sed nowhere.conf ddot
+check "a file that is missing is reported" says 4 'nowhere.conf' espalier calibrate --sed nowhere.conf ddot
 finish

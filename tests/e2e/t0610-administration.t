@@ -84,7 +84,7 @@ check "no call has failed" test ! -e "$work/failures"
 check_fails 2 "a move into the own subtree is refused" espalier admin move LA1 --to LA2
 check_says "with the reason" '"LA2" is below "LA1"'
 check_fails 2 "a node that is not there" espalier admin move SeT --to LA2
-check_says "is told with the nearest one" "did you mean 'SeD'"
+check_says "is reported with the nearest one" "did you mean 'SeD'"
 check_fails 2 "no parent at all" espalier admin move SeD
 check_fails 1 "a stop that would cut the tree" espalier admin stop LA1
 check_says "is refused with what it would cut" '2 nodes below "LA1" would be cut off'
@@ -146,7 +146,7 @@ session=$(grep -o 'session=[0-9a-f]*-[0-9]*' SeD.log | tail -n 1 | cut -d= -f2)
 check "one that its client sent to a server of its choice" espalier trace "$session"
 check_says "is found there" 'SeD .*computed +dgesv'
 check_fails 2 "what is no session" espalier trace nonsense
-check_says "is told" 'expected a session like c0ffee12-7'
+check_says "is reported" 'expected a session like c0ffee12-7'
 check_fails 1 "nobody knows a session of another platform" espalier trace 00000000-7
 check "reload" espalier admin reload MA SeD
 
@@ -231,7 +231,7 @@ check "by the top of its tree it is one" espalier admin stop SeD --agent "$MB"
 other_ended() { ! alive "$pid_other"; }
 wait_until other_ended
 check_fails 2 "a master agent does not move by an order" espalier admin move MB --to LA1
-check_says "and what does it is told" "'MB' is a master agent, .* write parent = \"$LA1\" there .* 'espalier admin restart MB'"
+check_says "and what does it is reported" "'MB' is a master agent, .* write parent = \"$LA1\" there .* 'espalier admin restart MB'"
 sed -i "s|^redirector.*|parent = \"$LA1\"|" MB.conf
 check "which is so" espalier admin restart MB
 check "it is below that agent then" wait_until below MB LA1

@@ -50,11 +50,11 @@ quickly() { # as nobody is waited for
     timeout 5 "$@"
 }
 check_fails 3 "who calls it" quickly espalier call alpha
-check_says "is told that, and how it is enabled" 'alpha is disabled on server "S[12]", "S[12]", and no other' \
+check_says "gets an error with the command that enables it" 'alpha is disabled on server "S[12]", "S[12]", and no other' \
     "espalier admin enable alpha" 'espalier tree'
-check "nor is it told as one that is misspelt" sh -c "! grep 'did you mean' '$log'"
-check_fails 3 "who looks at it is told so, too" quickly espalier problems alpha
-check_fails 2 "what is misspelt is told as that" espalier call alphaa
+check "the error does not suggest another name" sh -c "! grep 'did you mean' '$log'"
+check_fails 3 "espalier problems reports it, too" quickly espalier problems alpha
+check_fails 2 "a misspelt name gives an error" espalier call alphaa
 check "the list" espalier problems
 check_says "has it with those words" '^alpha +0 +alpha is disabled on server' '^beta +1 +Say it'
 check "the tree" espalier tree
@@ -68,7 +68,7 @@ check "then it is solved" solves S2 alpha
 check "it is disabled on one of them" espalier admin disable alpha --on S1
 check "by the other one it is solved" solves S2 alpha
 check_fails any "a call to the first one" espalier call --server S1 alpha
-check_says "is told that" 'alpha was disabled on server S1'
+check_says "shows that it was disabled" 'alpha was disabled on server S1'
 check "it is enabled there" espalier admin enable alpha --on S1
 check "and solved" solves S1 alpha
 

@@ -20,7 +20,7 @@ espalier call alpha >first.out 2>&1 &
 first=$!
 espalier problems alpha >described.out 2>&1 &
 described=$!
-check "who asks what it is meanwhile is told" wait $described
+check "a request for the description is answered meanwhile" wait $described
 check_fails any "what nobody has solved" timeout 8 espalier call alphaa
 check_says "is not waited for" 'no server below "MA" solves alphaa; did you mean alpha\?'
 sleep 3 # longer than a fresh agent is unsure
@@ -79,7 +79,7 @@ gone() { ! espalier tree | grep -q ' S '; }
 check "which the tree does not show for long" wait_until gone
 begun=$(date +%s)
 check_fails any "a call" espalier call alpha
-check_says "is told that nobody solves it" 'no server below "MA" solves alpha'
+check_says "gets the error that no server solves it" 'no server below "MA" solves alpha'
 check "and does not wait" test $(($(date +%s) - begun)) -le 8
 
 echo 'return_within = "0 s"' >>S.conf

@@ -67,12 +67,12 @@ check "the table says so" shows 'not measured: work over speed' espalier forecas
 check "what would not fit is excluded, with the reason, and the exit code says that nobody can" fails 3 'excluded: needs' \
     espalier forecast dgemm m=400000 n=400000 k=400000
 check "programs get JSON" shows '"compute_s"' espalier forecast --json ddot n=1000
-check "a value that is given twice is told" fails 2 'n is given twice' espalier forecast ddot n=10 n=20
-check "sizes that are missing are told, all of them" \
+check "a value that is given twice is reported" fails 2 'n is given twice' espalier forecast ddot n=10 n=20
+check "sizes that are missing are reported, all of them" \
     fails 2 'dgemm: expected values of all scalar inputs, such as m=1000, missing: m, k' espalier forecast dgemm n=3
-check "a word that is no value is told" fails 2 "expected NAME=VALUE, such as n=1000, found 'n'" espalier forecast ddot n
-check "an argument that is not there is told" fails 2 "ddot has no argument 'q'; its scalar inputs: n" espalier forecast ddot n=3 q=4
-check "a misspelt size is told with the one that was meant, and with all" \
+check "a word that is no value is reported" fails 2 "expected NAME=VALUE, such as n=1000, found 'n'" espalier forecast ddot n
+check "an argument that is not there is reported" fails 2 "ddot has no argument 'q'; its scalar inputs: n" espalier forecast ddot n=3 q=4
+check "a misspelt size is reported with the one that was meant, and with all" \
     fails 2 "dgemm has no argument 'alhpa': did you mean 'alpha'? its scalar inputs: " espalier forecast dgemm n=3 alhpa=4
 check "so it is for an abstract problem" \
     fails 2 "solve has no argument 'nrsh': did you mean 'nrhs'?" espalier forecast solve m=3 n=3 nrsh=4
@@ -98,7 +98,7 @@ kill -HUP "$pid_sed"
 check "models are found at SIGHUP, and agents forecast by them" wait_until forecasts_measured
 check "a model is drawn against its measurements" drawn
 check "a picture is of one model" fails 2 'expected the file of one, found 2' espalier forecast --plot x.svg a.model b.model
-check "a file that is no model is told" fails 4 'expected a cost model' espalier forecast --plot x.svg sed.conf
+check "a file that is no model is reported" fails 4 'expected a cost model' espalier forecast --plot x.svg sed.conf
 awk 'BEGIN { print "%%MatrixMarket matrix array real general\n700 700"; for (i = 0; i < 490000; i++) print i % 7 }' >a.mtx
 check "forecast and actual time of a session are noted" noted
 # What a call taught of the link is there for the next program, whose forecasts count its transfers.
@@ -134,7 +134,7 @@ check "sessions below a millisecond, too" short_ones_count
 check "a client's next program knows its link" knows_its_link
 check "unless its file says that nothing is kept" forgets_by_wish
 check "a damaged file of links is set aside" nonsense_is_set_aside
-check "a server that nobody knows is told, with those that there are" \
+check "a server that nobody knows is reported, with those that there are" \
     fails 3 "no agent knows a server named 'hare'; did you mean 'here'?; there are: here" espalier forecast ddot n=1000 --server hare
 check "a property" fails 3 'excluded: it has not the property "gpu"' espalier forecast ddot n=1000 --property gpu
 check "the time" fails 3 'wanted within 1e-06 s' espalier forecast dgemm m=900 n=900 k=900 --deadline 1us
@@ -161,7 +161,7 @@ nothing_queued() { # 0 is shown as 0
     espalier forecast dgemm m=500 n=500 k=500 | grep -Eq '^here +[0-9.]+ .?s +[0-9.]+ .?s +~?[0-9.]+( .?s)? +0 +[0-9.]+ .?s'
 }
 check "with 0 for a queue that is empty" wait_until nothing_queued
-check "a constraint that is none is told" fails 2 '--deadline: expected a time' espalier forecast ddot n=1000 --deadline soon
+check "a constraint that is none is reported" fails 2 '--deadline: expected a time' espalier forecast ddot n=1000 --deadline soon
 
 # ---- what was learned outlives the server ----
 learned() {
@@ -189,30 +189,30 @@ start sed3 espalier-sed --foreground "$work/sed.conf"
 check "one with a damaged file too" wait_until serves
 check "and says so" goes_on 'damaged or cut.*set aside as .*corrections.damaged' sed3
 check "the file is kept for whoever wants to look" test -s state/corrections.damaged
-check "a file that is missing is told" fails 4 'nowhere' espalier accuracy nowhere
-check "a device is told" fails 4 '/dev/zero: expected a regular file, found a device' timeout 60 espalier accuracy /dev/zero
-check "a folder is told" fails 4 'state: expected a regular file, found a folder' timeout 60 espalier accuracy state
+check "a file that is missing is reported" fails 4 'nowhere' espalier accuracy nowhere
+check "a device is reported" fails 4 '/dev/zero: expected a regular file, found a device' timeout 60 espalier accuracy /dev/zero
+check "a folder is reported" fails 4 'state: expected a regular file, found a folder' timeout 60 espalier accuracy state
 mkfifo pipe
-check "a FIFO is told, and nobody waits for who writes" fails 4 'pipe: expected a regular file, found a FIFO' timeout 60 espalier accuracy pipe
-check "a file that is another one is told" fails 4 'sed.conf: expected lines as a server writes them into accuracy.tsv' espalier accuracy sed.conf
+check "a FIFO is reported, and nobody waits for who writes" fails 4 'pipe: expected a regular file, found a FIFO' timeout 60 espalier accuracy pipe
+check "a file that is another one is reported" fails 4 'sed.conf: expected lines as a server writes them into accuracy.tsv' espalier accuracy sed.conf
 
 # ---- a model file of another version: told, left out, and the others serve ----
 later=$(echo state/models/ddot-*-1-0.model | sed 's/ddot/dlater/')
 sed 's/^espalier-cost-model 1$/espalier-cost-model 4/' state/models/ddot-*-1-0.model >"$later"
 kill -HUP "$pid_sed3"
-check "a model of another version is told" wait_until goes_on 'left out:.*expected a cost model of version 1 to 3, found one of version 4; calibrate again' sed3
+check "a model of another version is reported" wait_until goes_on 'left out:.*expected a cost model of version 1 to 3, found one of version 4; calibrate again' sed3
 check "the others serve" wait_until forecasts_measured
 # ---- one that was measured under another name: used, and told ----
 sed -i 's/^name = "here"$/name = "there"/' sed.conf
 espalier calibrate --sed sed.conf --budget 200ms --longest 1ms dscal >calibrate.out 2>&1
 sed -i 's/^name = "there"$/name = "here"/' sed.conf
 kill -HUP "$pid_sed3"
-check "models of another machine are told" wait_until goes_on 'of these cost models were measured as "there"' sed3
+check "models of another machine are reported" wait_until goes_on 'of these cost models were measured as "there"' sed3
 # ---- one of a problem that this server has not ----
 sed 's|problems/blas|problems/lapack/linear-systems|; s|, "[^"]*/abstract"||' sed.conf >systems.conf
 espalier calibrate --sed systems.conf --budget 200ms --longest 1ms dpttrf >calibrate.out 2>&1
 kill -HUP "$pid_sed3"
-check "a model that serves no problem of the server is told" wait_until goes_on \
+check "a model that serves no problem of the server is reported" wait_until goes_on \
     'serve no problem of this server, the first of them dpttrf: it is not here, or is described otherwise' sed3
 
 # ---- one that was good and is damaged: what it said before serves, as long as the server runs ----
@@ -220,7 +220,7 @@ for model in state/models/ddot-*-1-0.model; do
     sed '1s/$/9/' "$model" >damaged && cp damaged "$model"
 done
 kill -HUP "$pid_sed3"
-check "a model that is damaged under a running server is told" \
+check "a model that is damaged under a running server is reported" \
     wait_until goes_on 'left as it was before: .*ddot-.*expected a cost model of version 1 to 3, found one of version 19' sed3
 check "and serves as it was" forecasts_measured
 
@@ -231,7 +231,7 @@ mkdir -p state/models/dasum-blas-1-0.model
 mkfifo state/models/ddot-blas-1-0.model state/processor.ring state/corrections
 start sed4 espalier-sed --foreground "$work/sed.conf"
 check "a server with FIFOs and folders in the places of its files serves" wait_until serves
-check "the FIFO of a model is told" goes_on 'left out: .*ddot-blas-1-0.model: expected a regular file, found a FIFO' sed4
+check "the FIFO of a model is reported" goes_on 'left out: .*ddot-blas-1-0.model: expected a regular file, found a FIFO' sed4
 check "and the folder" goes_on 'left out: .*dasum-blas-1-0.model: expected a regular file, found a folder' sed4
 check "the one of its corrections" goes_on 'corrections: expected a regular file, found a FIFO; it is set aside' sed4
 check "and the one of its readings" wait_until goes_on 'processor.ring: expected a regular file, found a FIFO; measurements are kept in memory' sed4
@@ -239,7 +239,7 @@ stop sed4
 rm -rf state/models state/corrections* state/processor.ring
 printf 'rubbish' >state/corrections
 start sed5 espalier-sed --foreground "$work/sed.conf"
-check "damaged corrections are told where there are no models, too" wait_until goes_on 'corrections: expected corrections of models, found another file.*set aside' sed5
+check "damaged corrections are reported also where there are no models" wait_until goes_on 'corrections: expected corrections of models, found another file.*set aside' sed5
 check "and set aside" test -s state/corrections.damaged
 
 # ---- a second server, which is lost ----
@@ -248,11 +248,11 @@ start other espalier-sed --foreground "$work/other.conf"
 check "a constraint excludes a server: its name" wait_until fails 0 'other  excluded: only server "here" is wanted' \
     espalier forecast ddot n=1000 --server here
 stop other KILL
-check "a server that is lost is told, and the exit code says that the forecast is not whole" \
+check "a server that is lost is reported, and the exit code says that the forecast is not whole" \
     wait_until fails 3 'espalier forecast: other is left out: it cannot be reached, and was last heard of' espalier forecast ddot n=1000
 check "programs are told so" fails 3 '"unreachable": true' espalier forecast --json ddot n=1000
 check "who wants another server misses nothing" fails 0 here espalier forecast ddot n=1000 --server here
-check "so it is told of how good forecasts were" fails 3 'espalier accuracy: other: it cannot be reached (it was last heard of' espalier accuracy
+check "the same error comes from espalier accuracy" fails 3 'espalier accuracy: other: it cannot be reached (it was last heard of' espalier accuracy
 check "to programs, too" fails 3 '"missing": "it cannot be reached' espalier accuracy --json
 check "and of the weather" fails 3 'espalier weather: other: it cannot be reached' espalier weather
 check "in a list" fails 3 '{"node": "other", "missing": "it cannot be reached' espalier weather --json

@@ -18,7 +18,7 @@ server_below_agent T T 'log_level = debug' "problems = { \"$work/problems\" }"
 two_servers() { [ "$(espalier tree | grep -c ' server ')" -eq 2 ]; }
 check "two servers are there" wait_until two_servers
 check_fails 2 "before there was a call, there is no last one" espalier trace
-check_says "which is told" 'no program of this user has ended that made a call'
+check_says "which is reported" 'no program of this user has ended that made a call'
 check "one that both have" wait_until espalier call nap ms=1
 
 espalier call nap ms=2000 >called.out 2>&1 &
@@ -39,14 +39,14 @@ for session in "$first" "$second"; do
     check_says "has both attempts, and what was between them" "MA .*chosen +$lost +$first" \
         "MA .*called again +$lost was lost +$second" "MA .*chosen +$other +$second" \
         "$other .*computed +nap +$second" "$other .*fetched +how it ended +$second" ' s in all, in 2 attempts\.$'
-    check "each loss is told once" test "$(grep -c 'called again' "$log")" -eq 1
+    check "each loss is reported once" test "$(grep -c 'called again' "$log")" -eq 1
 done
 check "the last one" espalier trace
 check_says "is that of the program that ended last, with its other attempts" "^Session $second, your last one:\$" "MA .*chosen +$lost +$first"
 check "as JSON" espalier trace --json "$second"
 check_says "with the session of each line" "\"session\": \"$first\"" "\"session\": \"$second\""
 check_fails 2 "what no session can be called" espalier trace "$(printf '%0200d' 7)"
-check_says "is told" 'expected a session like c0ffee12-7'
+check_says "is reported" 'expected a session like c0ffee12-7'
 
 check "a large result" espalier call fill n=1000000 -o x=x.npy
 session=$(grep -o 'session=[0-9a-f]*-[0-9]*' $other.log | tail -n 1 | cut -d= -f2)

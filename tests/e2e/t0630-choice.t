@@ -74,12 +74,12 @@ check "the cheapest server is chosen" goes_to cheap
 check "unless a property is wanted that it has not" goes_to dear --property gpu
 check "several are wanted together" goes_to dear --property site=lyon --property gpu
 check "a server may be named beside them" goes_to dear --server dear --property site=lyon
-check "what no server has is told" fails 3 'with "tape": none of the 2' \
+check "what no server has is reported" fails 3 'with "tape": none of the 2' \
     espalier call ddot x=[1] y=[1] --property tape
 check "a named server that lacks it is not taken" fails 3 'is wanted on a server with "gpu"' \
     espalier call ddot x=[1] y=[1] --server cheap --property gpu
 check "a deadline that can be kept changes nothing" goes_to cheap --deadline 20s
-check "one that cannot is told before anything is sent" fails 3 'is wanted within' \
+check "one that cannot is reported before anything is sent" fails 3 'is wanted within' \
     espalier call dgemm m=1500 n=1500 k=1500 A=rand B=rand --deadline 30ms
 check "memory is limited by the caller" fails 3 'of memory where at most' \
     espalier call dgemm m=500 n=500 k=500 alpha=1 beta=0 A=@big.csv B=@big.csv --memory 1MB
@@ -129,7 +129,7 @@ check "also where it is called, before arrays are made" fails 3 \
 # ---- configuration ----
 check "a property is a word" fails 4 'properties: expected words without blanks' sh -c \
     'sed "s/site=lyon/in lyon/" dear.conf >wrong.conf; espalier config check --as sed wrong.conf'
-check "a scheduler that is none is told with those there are" fails 4 \
+check "a scheduler that is none is reported with those there are" fails 4 \
     'expected mct, cheapest, round-robin, random or least-loaded, or the path of a library' sh -c \
     'sed "s/cheapest/best/" master.conf >wrong.conf; espalier config check --as agent wrong.conf'
 
@@ -160,7 +160,7 @@ echo 'int unrelated;' >unrelated.c
 check "the example of a scheduler builds" build largest "$top_srcdir/examples/scheduler/largest_idle.c"
 check "schedulers build without a library of Espalier" sh -c \
     'for f in dearest other nothing numberless unrelated; do cc -shared -fPIC -I "$top_srcdir/include" -o $f.so $f.c || exit 1; done'
-check "a library that is not there is told" refuses "$work/none.so" 'expected the path of a shared library'
+check "a library that is not there is reported" refuses "$work/none.so" 'expected the path of a shared library'
 check "one without the function too" refuses "$work/unrelated.so" 'with the function espalier_scheduler()'
 check "one of another version too" refuses "$work/other.so" 'expected version 1 of struct esp_scheduler, found 99'
 check "one that cannot serve too" refuses "$work/nothing.so" 'gave NULL'

@@ -79,7 +79,7 @@ tells_programs() {
     espalier problems second --json >page && cat page &&
         jq -e '.untold == [] and (.implementations | length == 1 and .[0].servers == ["F", "S"] and .[0].way == "fortran")' page
 }
-command -v jq >/dev/null && check "and programs are told" tells_programs
+command -v jq >/dev/null && check "the JSON output has them, too" tells_programs
 
 matrix() { # N DIAGONAL
     awk -v n="$1" -v d="$2" 'BEGIN { for (i = 1; i <= n; i++) { for (j = 1; j <= n; j++)
@@ -113,7 +113,7 @@ bound_ones_too() {
 steps_are_told() {
     [ "$(grep -c '^cheap  *S ' steps)" -eq 2 ] && [ "$(grep -c '^Server  *S, session' steps)" -eq 2 ]
 }
-check "all its steps are told" steps_are_told
+check "all its steps are reported" steps_are_told
 check "gives what the other would" cmp a.csv x.csv
 check "all steps of a chain count" espalier call sum A=@a.csv -o X=x.csv
 check_says "so one step is taken" 'sum: done by middle on S'
@@ -153,7 +153,7 @@ check "and those that are bound to a server" bound_ones_too
 check "constraints hold for all steps" espalier call bound A=@a.csv --property gpu -o X=x.csv
 check_says "of a chain" 'bound: done by light, light on S'
 check_fails 3 "what no server has" espalier call shorter A=@a.csv --property tape -o X=x.csv
-check_says "is told" 'is wanted on a server with "tape"'
+check_says "is reported" 'is wanted on a server with "tape"'
 
 # Sizes alone: every rule, each step, chains by the extents of what the steps before gave.
 rules_are_shown() {
@@ -229,6 +229,6 @@ check_says "which is not worth asking" 'whole: done by early, late on F'
 check "a forecast of an abstract problem shows all rules" rules_are_shown
 check "those for sparse matrices too" sparse_ones_too
 check "and which steps nobody has" what_is_missing_is_told
-check "a size that is missing is told" sizes_are_wanted
+check "a size that is missing is reported" sizes_are_wanted
 check "and one that nobody takes" nobody_takes_it
 finish

@@ -61,7 +61,7 @@ shows_one() { # OF WHAT HEADING...: the summary has this alone
 check "of one resource alone, if that is wanted" shows_one freeMemory '>?memory'
 check "and of another one" shows_one bandwidthTcp 'bandwidth +back'
 check_fails 2 "one that agents do not hear of" espalier weather --summary --resource connectTimeTcp
-check_says "is told" "--summary: expected --resource availableCpu, freeMemory, .* found 'connectTimeTcp'"
+check_says "is reported" "--summary: expected --resource availableCpu, freeMemory, .* found 'connectTimeTcp'"
 check_fails 2 "a summary of a node that is none" espalier weather --summary --node opem
 # A value of the plot is the mean of five readings.
 plotted() {
@@ -82,7 +82,7 @@ in_units() {
 }
 check "programs hear units" in_units
 check_fails 2 "a resource that is none" espalier weather --resource freeMemroy
-check_says "is told" "--resource: expected availableCpu, .* found 'freeMemroy'; did you mean 'freeMemory'"
+check_says "is reported" "--resource: expected availableCpu, .* found 'freeMemroy'; did you mean 'freeMemory'"
 check_fails 2 "a node that is none" espalier weather --node opem
 check_says "too" "no node named 'opem'; did you mean 'open'"
 watched() {
@@ -98,7 +98,7 @@ leaves_of_its_speed() { # PERCENT at most; the sensor's reading of one moment ma
     part=$("$top_builddir/tests/e2e/avail_steps" open) && echo "$part" &&
         awk -v part="$part" -v most="$1" 'BEGIN { exit !(part > 0 && 100 * part <= most) }'
 }
-check "programs are told of as much less speed" wait_until leaves_of_its_speed 40
+check "a server's reported speed decreases as much" wait_until leaves_of_its_speed 40
 check "a forecast counts with that" sh -c \
     'espalier forecast --json dgemm m=500 n=500 k=500 >slow.json && grep -q compute_s slow.json'
 server patient 'calibrate = yes' 'calibrate_after = "1 s"'

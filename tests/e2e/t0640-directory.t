@@ -53,7 +53,7 @@ check "with problems, implementations, machines, models and addresses" exported
 mkdir alike
 sed 's/scaled/Scaled/' problems/scaled.esp | cat problems/scaled.esp - >alike/alike.esp
 sed_conf alike 'parent = "127.0.0.1:1"' "problems = { \"$work/alike\" }" >alike.conf
-check "a problem whose name differs from another's in capitals only is told" says 1 \
+check "a problem whose name differs from another's in capitals only is reported" says 1 \
     'cn=[Ss]caled,ou=problems: expected names that differ in more than capital .*found cn=[Ss]caled,ou=problems: it is left out' \
     espalier directory export --output alike.ldif alike.conf
 check "what else there is is written" grep -q '^dn: cn=alike,ou=machines' alike.ldif
@@ -61,7 +61,7 @@ check "what else there is is written" grep -q '^dn: cn=alike,ou=machines' alike.
 # An agent whose port is not in its file is found where it is now, and never left out without a word.
 leader() { printf 'name = "LF"\nparent = "127.0.0.1:1"\naddress_file = "%s/LF.address"\n' "$work"; }
 leader >leader.conf
-check "an agent without an address is told" says 1 'LF: expected a port in listen .*LF.address.*left out' \
+check "an agent without an address is reported" says 1 'LF: expected a port in listen .*LF.address.*left out' \
     espalier directory export --output leader.ldif leader.conf
 echo 127.0.0.1:4711 >LF.address
 check "its address comes from its address_file" says 0 'its address is 127.0.0.1:4711 until it is started again' \
@@ -126,18 +126,18 @@ directory() { # VERB [OPERAND]...: as the administrator
     shift
     espalier directory "$directory_verb" --url "$url" --bind cn=admin,dc=example,dc=org --password-file password "$@"
 }
-check "who may not write is told" says 1 'bind: Invalid credentials|modifications require authentication|Insufficient access' \
+check "who may not write is reported" says 1 'bind: Invalid credentials|modifications require authentication|Insufficient access' \
     espalier directory import --url "$url" site.ldif
 # One entry of a file is a file, too: what it lies in is made.
 sed -n '/^dn: cn=MA,ou=entries,/,/^$/p' site.ldif >one.ldif
 check "an entry alone is brought into LDAP" says 0 '[0-9]+ entries are in the directory' directory import one.ldif
 check "and is there" says 0 '^cn=MA,ou=entries +Entry ' espalier directory show --url "$url"
-check "a base that cannot be made is told" says 4 'ou=x,dc=nowhere,dc=example,dc=org .is the base right.' \
+check "a base that cannot be made is reported" says 4 'ou=x,dc=nowhere,dc=example,dc=org .is the base right.' \
     espalier directory import --url "ldap://127.0.0.1:$port/ou=x,dc=nowhere,dc=example,dc=org" \
     --bind cn=admin,dc=example,dc=org --password-file password one.ldif
-check "one that is too high is told once" says 4 'found them below "ou=espalier,dc=example,dc=org": name that' \
+check "one that is too high is reported once" says 4 'found them below "ou=espalier,dc=example,dc=org": name that' \
     espalier directory show --url "ldap://127.0.0.1:$port/dc=example,dc=org"
-check "a password's file that is missing is told" says 4 "password's file nofile cannot be read: No such file" \
+check "a password's file that is missing is reported" says 4 "password's file nofile cannot be read: No such file" \
     espalier directory show --url "$url" --bind cn=admin,dc=example,dc=org --password-file nofile
 check "none at all, too" says 4 'expected a file with the password of "cn=admin' \
     espalier directory show --url "$url" --bind cn=admin,dc=example,dc=org
@@ -145,10 +145,10 @@ check "the entries are brought into LDAP" says 0 '[0-9]+ entries are in the dire
 check "again, encrypted by StartTLS" says 0 'entries are in' directory import --starttls --ca ldap.pem site.ldif
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=other \
     -keyout other.key -out other.pem 2>openssl.out
-check "a certificate of another authority is refused, and why is told" \
+check "a certificate of another authority is refused, and why is reported" \
     says 1 'StartTLS: Connect error; expected a certificate .* by an authority that other.pem has: .*--ca' \
     espalier directory show --url "$url" --starttls --ca other.pem
-check "a file of authorities that is missing is told" says 4 'the file nofile.pem .* cannot be read: No such file' \
+check "a file of authorities that is missing is reported" says 4 'the file nofile.pem .* cannot be read: No such file' \
     espalier directory show --url "$url" --starttls --ca nofile.pem
 check "SASL proves who one is" says 0 'entries are in' \
     espalier directory import --url "$ldapi/$base" --sasl EXTERNAL site.ldif
@@ -156,16 +156,16 @@ for mechanism in SCRAM-SHA-256 DIGEST-MD5; do
     ldapsearch -x -H "ldap://127.0.0.1:$port" -b '' -s base supportedSASLMechanisms | grep -q "$mechanism" || continue
     check "also by a password ($mechanism)" says 0 'entries are in' \
         espalier directory import --url "$url" --sasl $mechanism --sasl-user scribe --password-file scribe.password site.ldif
-    check "another one is told" says 1 'bind: Invalid credentials' \
+    check "another one is reported" says 1 'bind: Invalid credentials' \
         espalier directory import --url "$url" --sasl $mechanism --sasl-user scribe --password-file password site.ldif
 done
-check "a mechanism that is none is told" says 1 'bind: Unknown authentication method' \
+check "a mechanism that is none is reported" says 1 'bind: Unknown authentication method' \
     espalier directory show --url "$url" --sasl NOSUCH
 check "people are shown the entries" says 0 '^cn=scaled,ou=problems +Problem +Digest=[0-9a-f]{16} description=x := a x' \
     espalier directory show --url "$url"
 check "one of them, with what is below it" says 0 'cn=scaled-blas-1-0,cn=node7,ou=machines +CostModel' \
     espalier directory show --url "$url" node7
-check "what is not there is told" says 1 'no such entry' espalier directory show --url "$url" nobody
+check "what is not there is reported" says 1 'no such entry' espalier directory show --url "$url" nobody
 
 same_again() {
     espalier directory export --url "$url" --output again.ldif &&
@@ -221,7 +221,7 @@ printf 'dn: cn=odd-blas-1-0,cn=node8,ou=machines,%s\nchangetype: add\nobjectClas
 log_says() {
     grep -Eq "$1" node8.log
 }
-check "an entry that is nonsense is told and left out" wait_until log_says 'odd-blas-1-0.*expected 16 hexadecimal digits, found "0123"; it is left out'
+check "an entry that is nonsense is reported and left out" wait_until log_says 'odd-blas-1-0.*expected 16 hexadecimal digits, found "0123"; it is left out'
 # Models of problems that nobody else has.
 mkdir strange strange.esp
 for name in unknown nobody; do sed "s/problem scaled/problem $name/" problems/scaled.esp; done >strange.esp/strange.esp
@@ -234,14 +234,14 @@ model_for() { # NAME MACHINE
 }
 model_for unknown node8 | sed "s/,ou=espalier\$/,$base/" |
     ldapadd -x -H "ldap://127.0.0.1:$port" -D cn=admin,dc=example,dc=org -w secret >>ldapmodify.out 2>&1
-check "a model of a problem that nobody knows is told" wait_until log_says 'cost model of "unknown", which this server does not solve'
+check "a model of a problem that nobody knows is reported" wait_until log_says 'cost model of "unknown", which this server does not solve'
 
 # One that becomes nonsense does not take away what was good: it stays, until it is good again or deleted.
 make_nonsense() { # NAME ATTRIBUTE
     printf 'dn: %s,%s\nchangetype: modify\nreplace: %s\n%s: nonsense\n' "$1" "$base" "$2" "$2" | ldap_change
 }
 make_nonsense cn=scaled.esp,ou=descriptions espalierText
-check "a description that becomes nonsense is told, and left as it was" \
+check "a description that becomes nonsense is reported, and left as it was" \
     wait_until log_says 'cn=scaled.esp.*expected a description that can be read, found "nonsense"; it is left as it was before'
 make_nonsense cn=scaled-blas-1-0,cn=node8,ou=machines espalierModel
 check "a model, too" wait_until log_says 'cn=scaled-blas-1-0,cn=node8.*expected a whole cost model of this version.*left as it was before'
@@ -270,7 +270,7 @@ clients_find() {
 check "a client's file can be written by what it says" wait_until clients_find
 printf 'dn: cn=R,ou=entries,%s\nchangetype: add\nobjectClass: espalierEntry\ncn: R\nespalierRole: redirector\nespalierAddress: x"_y:4780\n' "$base" |
     ldap_change
-check "an address that is none is told and left out" says 0 'cn=R,ou=entries: espalierAddress: expected HOST:PORT' espalier directory client --url "$url"
+check "an address that is none is reported and left out" says 0 'cn=R,ou=entries: espalierAddress: expected HOST:PORT' espalier directory client --url "$url"
 printf 'dn: cn=R,ou=entries,%s\nchangetype: modify\nreplace: espalierAddress\nespalierAddress: hub.example.org:4780\n' "$base" | ldap_change
 check "redirectors go before agents" says 0 '^redirector = "hub.example.org:4780"$' espalier directory client --url "$url"
 printf 'dn: cn=S,ou=entries,%s\nchangetype: add\nobjectClass: espalierEntry\ncn: S\nespalierRole: redirector\nespalierAddress: spare.example.org:4780\n' "$base" |
@@ -376,7 +376,7 @@ check "a server that waits says so" wait_until health_says 'the directory is awa
 kill -CONT "$pid_slapd"
 
 # One that refuses, and one that speaks another language.
-check "one that does not listen is told" says 3 "ldap://127.0.0.1:1/.*Can't contact" espalier directory show --url "ldap://127.0.0.1:1/$base"
+check "one that does not listen is reported" says 3 "ldap://127.0.0.1:1/.*Can't contact" espalier directory show --url "ldap://127.0.0.1:1/$base"
 another_language() {
     says 3 "Can't contact|Timed out" timeout 20 espalier directory show --timeout 1s --url "ldap://$(cat node8.address.http)/$base"
 }
@@ -396,9 +396,9 @@ if [ "$(id -u)" -eq 0 ] && unshare -mnu sh deaf.sh true 2>/dev/null; then
 fi
 
 # ---- bad input ----
-check "a time that is none is told with its verb" says 2 "^espalier directory show: --timeout: .*found 'abc'.*directory show --help" \
+check "a time that is none is reported with its verb" says 2 "^espalier directory show: --timeout: .*found 'abc'.*directory show --help" \
     espalier directory show --timeout abc
-check "no URL is told" says 2 'expected --url URL' espalier directory show
+check "no URL is reported" says 2 'expected --url URL' espalier directory show
 check "a URL of another kind" says 4 'expected "ldap://HOST/BASE".*found "http:' espalier directory show --url http://x/
 check "an address without a base" says 4 'expected "ldap://HOST/BASE"' espalier directory show --url ldap://127.0.0.1
 check "a file that is missing" says 4 'there is no file' espalier directory show --url "file:$work/nothing"
@@ -407,7 +407,7 @@ check "what lies beside a file is not spoken of" says 4 "^espalier directory imp
 check "nor beside what is exported" says 4 "^espalier directory export: no/x.ldif cannot be written: there is no folder no\$" \
     espalier directory export -o no/x.ldif master-agent.conf
 sed -n '1,/^espalierRanks::/p' site.ldif | sed 's/^\(espalierRanks:: ...\).*/\1/' >bad.ldif
-check "a text that is cut is told, and by nobody else" says 4 '^espalier directory import: bad.ldif:[0-9]+: expected a whole text in base64' \
+check "a text that is cut is reported, and by nobody else" says 4 '^espalier directory import: bad.ldif:[0-9]+: expected a whole text in base64' \
     espalier directory import --url "file:$work/file.ldif" bad.ldif
 check "in one line" sh -c '[ "$(wc -l <said)" -eq 1 ]'
 printf 'dn: ou=espalier\nobjectClass: organizationalUnit\nou: espalier\n\nnonsense\n' >bad.ldif

@@ -184,7 +184,7 @@ check "a client knows both directions of its links" both_ways
 stop far
 printf 'rubbish' >state-far/links/MA.ring
 start_near_or_far far 2
-check "a damaged series is told, and set aside" wait_until grep -q 'MA.ring is damaged.*set aside as' far.log
+check "a damaged series is reported, and set aside" wait_until grep -q 'MA.ring is damaged.*set aside as' far.log
 check "and measuring goes on" wait_until within far bandwidthTcp MA 9 20
 
 # Strangers get nothing, and nobody too much.

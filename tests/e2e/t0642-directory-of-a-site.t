@@ -187,7 +187,7 @@ check "once" sh -c "sleep 1; [ \$(grep -c 'more agents for' leader.log) -eq 1 ]"
 stop first
 check "and joined when the first is lost" wait_until log_says 'joined "second"'
 stop slapd
-check "that the directory is away is told" wait_until log_says 'the directory is away: .*what it last said serves'
+check "that the directory is away is reported" wait_until log_says 'the directory is away: .*what it last said serves'
 start slapd slapd -d 0 -F slapd.d -h "ldap://127.0.0.1:$port"
 check "and that it is there again" wait_until log_says 'the directory is there again'
 finish

@@ -76,10 +76,10 @@ job=$(espalier submit -s S dgesv A='[4,1;1,3]' B='[6;7]')
 has_ended() { espalier jobs "$job" | awk -v id="$job" '$1 == id { print $4 }' | grep -qx "done"; }
 check "a job ends" wait_until has_ended
 check_fails 1 "to remove its server would lose the result" espalier admin remove S
-check_says "which is told" 'results of 1 jobs that nobody has fetched' '\(dgesv\)' '[-]-force'
+check_says "which is reported" 'results of 1 jobs that nobody has fetched' '\(dgesv\)' '[-]-force'
 check "no daemon was restarted" again
 check_fails 1 "nor does the platform go down" espalier down small
-check_says "which is told" 'results of 1 jobs that nobody has fetched' '\(dgesv\)' '[-]-force'
+check_says "which is reported" 'results of 1 jobs that nobody has fetched' '\(dgesv\)' '[-]-force'
 results=$folder/S/results
 check "its server is restarted" espalier admin restart S
 has_file() { find "$results" -name '*.result' | grep -q .; }
@@ -105,13 +105,13 @@ check "another one ends" wait_until has_ended
 for order in restart "restart S" "stop S"; do
     # shellcheck disable=SC2086
     check_fails 1 "where there is no place for it, $order would lose it" espalier admin $order
-    check_says "which is told" 'results of 1 jobs that nobody has fetched' '\(dgesv\)' '[-]-force'
+    check_says "which is reported" 'results of 1 jobs that nobody has fetched' '\(dgesv\)' '[-]-force'
 done
 check "nor is what is meant to be lost" espalier admin restart S --force
 check "which its log names" grep -q "warning .*results of 1 jobs that nobody has fetched end with this process (sessions .*dgesv" "$folder/S.log"
 
 check_fails 2 "what is not there" espalier admin restart U
-check_says "is told" "no node named 'U'"
+check_says "is reported" "no node named 'U'"
 check "it reads its file again" espalier admin reload redirector
 candidates() { # candidates N: of a call
     espalier call --json dgesv A='[4,1;1,3]' B='[6;7]' | tr '}' '\n' | grep -c '"compute_s".*"address"\|"address".*"compute_s"' | grep -qx "$1"
@@ -158,7 +158,7 @@ gone() {
 check "withdraws what it had" wait_until gone
 echo 'nosuchkey = 1' >>"$folder/T.conf"
 check_fails 1 "a file with a mistake" espalier admin restart T
-check_says "is told with the line" '"T" stays as it was: .*T.conf:[0-9]*: .*nosuchkey'
+check_says "is reported with the line" '"T" stays as it was: .*T.conf:[0-9]*: .*nosuchkey'
 cp T.conf "$folder/T.conf"
 silent=$(awk '$NF == "T" { print $2 }' "$folder/processes")
 kill -STOP "$silent"
@@ -172,7 +172,7 @@ check_says "for that reason" '"T" was below "MA", and cannot be reached'
 check_fails 3 "nor restarted" espalier admin restart T
 check_says "as it has to be started" "'T' at .* does not answer, .*'espalier admin add FILE'"
 check_fails 3 "an order that it did not get has failed" espalier admin drain T S
-check_says "which is told, and the others get it" "'T' at .* does not answer, and was not told" '^S: takes no new sessions'
+check_says "which is reported, and the others get it" "'T' at .* does not answer, and was not told" '^S: takes no new sessions'
 check "they take sessions again" espalier admin undrain S
 check_fails 3 "nor is it left out of a restart without a word" espalier admin restart
 check_says "beside the others" '^S: restarted, ' "'T' at .* does not answer, and was not restarted: .*espalier admin add FILE"

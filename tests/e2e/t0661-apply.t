@@ -101,7 +101,7 @@ check "what a second redirector takes is shown" espalier admin apply small.conf 
 check_says "as steps" '^way2: would be started$'
 check "a second redirector" espalier admin apply small.conf
 check_says "is started, and the master registers with it" '^way2: started at 127' '^MA: restarted'
-check "clients are told" grep -q '^redirectors *= { *"127' "$folder/client.conf"
+check "the client's file gets the new address" grep -q '^redirectors *= { *"127' "$folder/client.conf"
 check "both are in the tree" sh -c 'espalier tree | grep -c " redirector " | grep -qx 2'
 kill -9 "$(process_of redirector redirector)"
 check "calls go on without the first one" call
@@ -132,7 +132,7 @@ pages() { # pages NODE: its metrics
 check "some were" test "$(pages MC | awk '/^espalier_agent_passed_on_total/ { print $2 }')" -gt 0
 check "each came to the peer once" test "$(pages MC | awk '/^espalier_agent_passed_on_total/ { print $2 }')" -eq \
     "$(pages MA | awk '/^espalier_agent_passed_here_total/ { print $2 }')"
-check_fails 2 "what nobody solves is told" espalier call --agent "$second" nosuchproblem x=1
+check_fails 2 "what nobody solves is reported" espalier call --agent "$second" nosuchproblem x=1
 check "a server moves to the other tree" espalier admin move S --to MC
 check "where it is" wait_until below S MC
 # MA hears that it has gone in a moment.
@@ -160,7 +160,7 @@ check_says "and waiting for the others" '^U: would be waited for until it has re
     '^LA3: would be waited for until it has returned below LA1$'
 sed 's/"S" { parent = "LA3"/"S" { parent = "MC"/' small.conf >bad.conf
 check_fails 1 "the tree where it is now is not the one where it belongs" espalier admin apply bad.conf --platform small
-check_says "so much is told" "'S' belongs below the master agent 'MA', and the file has it below 'MC'"
+check_says "so much is reported" "'S' belongs below the master agent 'MA', and the file has it below 'MC'"
 check "and nothing was done" gone MA
 sed -i 's/"W" { parent = "MA"/"W" { parent = "MC"/' small.conf
 check "one may stay at its refuge" espalier admin apply small.conf --dry-run
@@ -181,7 +181,7 @@ cp one.conf small.conf
 # ---- files that would cut the tree ----
 platform bad.conf 'server "S" { parent = "LA9" slots = 1 }'
 check_fails 4 "a parent that is nowhere" espalier admin apply bad.conf --platform small
-check_says "is told" 'expected a master or leader as parent, found "LA9"'
+check_says "is reported" 'expected a master or leader as parent, found "LA9"'
 platform bad.conf 'server "LA1" { parent = "MA" slots = 1 }'
 check_fails 1 "a role that changes" espalier admin apply bad.conf --platform small
 check_says "is refused" "'LA1' is a leader agent in the tree and a server.* in the file"
@@ -208,7 +208,7 @@ check "it is where it was to be" below V LA2
 check_fails 1 "a second one of that name" espalier admin add sed.conf --to LA2
 check_says "is refused" "has a server.* named 'V' already"
 check_fails 2 "a parent that is not there" espalier admin add sed.conf --to LA8
-check_says "is told" "no node named 'LA8'"
+check_says "is reported" "no node named 'LA8'"
 check "it is removed" espalier admin remove V
 wait_until gone V
 check "and added again" espalier admin add sed.conf --to LA1
@@ -292,7 +292,7 @@ EOF
     check "one more by hand" espalier admin add sed.conf --to MA --host far
     check "three run there" test "$(grep -c ' ' there/espalier/small/processes)" -eq 3
     check_fails 3 "a machine that is not reached" env ESPALIER_CONFIG="$ESPALIER_CONFIG" sh -c 'sed s/V/W/ sed.conf >sed2.conf; espalier admin add sed2.conf --to MA --host nowhere'
-    check_says "is told, with what ssh says" 'no route to nowhere' "'ssh nowhere true' must work"
+    check_says "is reported, with what ssh says" 'no route to nowhere' "'ssh nowhere true' must work"
     {
         cat small.conf
         echo "server \"M\" { parent = \"MA\" slots = 1 host = \"mute\" $near }"
@@ -300,7 +300,7 @@ EOF
     } >mute.conf
     check_fails 3 "a machine that never answers is waited for no longer than is said" \
         timeout 50 espalier admin apply mute.conf --platform small --timeout '5 s'
-    check_says "is told, and the others are started" 'mute: the command there did not end in time' '^N: started below MA'
+    check_says "is reported, and the others are started" 'mute: the command there did not end in time' '^N: started below MA'
     sed -i "s/host = \"far\" listen = \"$host:0\"/host = \"far\"/" small.conf
     check_fails 4 "a daemon there that listens here only" espalier admin apply small.conf
     check_says "is refused" 'run on different machines: expected listen'
@@ -309,7 +309,7 @@ EOF
     awk '$1 == "master" { print $2 }' espalier/small/processes >master
     check_fails 3 "down ends what runs there too, and waits for a machine that never answers no longer than is said" \
         timeout 55 espalier down small --timeout '15 s'
-    check_says "which is told" 'mute: the command there did not end in time' "mute: 'espalier down small' tries again"
+    check_says "which is reported" 'mute: the command there did not end in time' "mute: 'espalier down small' tries again"
     ended() {
         # shellcheck disable=SC2086
         ! alive $there

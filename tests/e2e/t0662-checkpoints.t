@@ -197,5 +197,5 @@ check "but not when server and client are lost" wait_until nothing_kept
     echo '    checkpoint yes'
 } >wrong.esp
 check_fails any "a problem that overwrites its argument" espalier problems check wrong.esp
-check_says "is told" "checkpoint: 'wrong' has an inout argument"
+check_says "is reported" "checkpoint: 'wrong' has an inout argument"
 finish

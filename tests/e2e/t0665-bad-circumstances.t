@@ -127,7 +127,7 @@ moves two &
 wait $first $!
 cat one two >"$log"
 check_says "one of two administrators moves" '^0 S: moved below'
-check "and what the other one is told is that the tree is another one" sh -c \
+check "and the other node reports that the tree is another one" sh -c \
     "! grep -v '^0 ' one two | grep -v 'another administrator changes the tree now'"
 check "the node is below one of them" sh -c 'espalier tree | grep -c "^ *S " | grep -qx 1'
 check "and is called" call --server S
@@ -139,7 +139,7 @@ if mountpoint -q "$small"; then
     check "with a full disk calls go on" call --server S
     check_fails 1 "durable data are not taken" espalier data put two.mtx --server S --mode persistent
     check "what cannot be kept is done" espalier admin drain S
-    check_says "and how long it counts is told" '^S: takes no new sessions, until it is started again, .*No space left'
+    check_says "and how long it counts is reported" '^S: takes no new sessions, until it is started again, .*No space left'
     check_fails any "so it takes no sessions" call --server S --timeout 5s
     check "its log warns" grep -q 'warning S .*place.new.*No space left.*it tries again' S.log
     check "it still is where it was" below S LA1

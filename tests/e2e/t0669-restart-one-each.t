@@ -121,7 +121,7 @@ check "behind the long one" grep -q '^j = 1' long.out
 check "one is drained" espalier admin drain A
 check "which is known" wait_until drained
 check_fails 3 "a call to it" espalier call alpha --server A
-check_says "is told that it is drained" 'is draining: it takes no new sessions'
+check_says "gets the error that the server drains" 'is draining: it takes no new sessions'
 check_fails 3 "a job for it" espalier submit alpha --server A
 check_says "is told so, too" 'is draining: it takes no new sessions'
 check_fails 3 "and a datum" espalier data put datum.txt --server A

@@ -60,5 +60,5 @@ check_fails 1 "and nothing has been copied" copied
 
 kill -STOP "$(pid_master)"
 check_fails 3 "with one master agent stopped, the list is not complete" espalier data ls
-check_says "which is told" "^$on_s " 'master agent'
+check_says "which is reported" "^$on_s " 'master agent'
 finish

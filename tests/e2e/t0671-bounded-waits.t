@@ -71,7 +71,7 @@ check "a call goes through" wait_until call "\"$agent\""
 check "a silent name server leaves the second address its time" call "\"nowhere.example:4780\", \"$agent\""
 check_fails 3 "one that is asked alone does not hang" \
     client '"nowhere.example:4780"' espalier call count 'x=[1;2]' --timeout 3s
-check_says "and the name server is told" 'no name server has told the address of host "nowhere.example"'
+check_says "and the name server is reported" 'no name server has told the address of host "nowhere.example"'
 check "of a host with two addresses, the one that answers is used" call "\"two:${agent##*:}\""
 
 {

@@ -91,7 +91,7 @@ check "operations on elements take data by their plain names" \
     espalier call add "A=data:${a}[:,1]" "B=data:$b" -s A -o C=data:
 check_says "too" "C = data:"
 check "the size of one" espalier call size "A=data:${large}[1:2,:]"
-check_says "is told" 'rows = 2' 'columns = 1100'
+check_says "is reported" 'rows = 2' 'columns = 1100'
 check "jobs take data" espalier submit cos "A=data:${a}[1,1]" -s A
 job=$(cat "$log")
 check "and leave results" espalier fetch --wait "$job"
@@ -106,7 +106,7 @@ check "products, too" espalier call mul "A=data:$a" B=@x.csv -o C=product.csv
 check "factors" espalier call lu "A=data:$a"
 check_says "are computed there" 'lu: done by dgetrf on [AB]' 'U .2 x 2'
 check_fails 2 "what no rule fits" espalier call chol "A=data:${large}[1:3,1:3]"
-check_says "is told" 'chol: there is no problem for what is given .A: double 3 x 3'
+check_says "is reported" 'chol: there is no problem for what is given .A: double 3 x 3'
 check "its result stays there too" espalier call solve "A=data:$a" "B=data:$b" -o X=data:persistent
 check_says "and is shown as a datum" 'solve: done by d[a-z]+ on [AB]' '^X = data:[AB]:'
 cp "$log" said
@@ -132,7 +132,7 @@ as_stored() { # as_stored NAME ARGUMENT...: a result that stays is got as the ma
 check "a packed result is got as its matrix" as_stored AP dpptrf AP=@spd.mtx
 check "it is shown" espalier data info "$stored"
 check_says "as what it is" 'double\[60, 60\] packed \(U\), 14\.6 kB'
-check "programs are told too" espalier data info --json "$stored"
+check "the JSON output has it, too" espalier data info --json "$stored"
 check_says "how it is stored" '"storage": ?"packed \(U\)"'
 check "it goes" espalier data rm "$stored"
 check "the other triangle, too" as_stored AP dpptrf AP=@spd.mtx uplo=L
@@ -164,7 +164,7 @@ check "and is got" espalier data get "$x" x2.csv
 check "with the right values" cmp x.csv x2.csv
 
 # ---- moving ----
-check "a server is told to fetch one" espalier data cp "$large" B
+check "a server gets the order to fetch one" espalier data cp "$large" B
 check "two have it" wait_until has "$large" replica
 check "both are shown" espalier data info "$large"
 check_says "one is a replica" "on +B .*replica"
@@ -313,7 +313,7 @@ check "these go" drop_returning
 stop A KILL
 check_fails any "what only a server has that is not there cannot be copied" espalier data cp "$a" B
 # Before, or after, the agents know.
-check_says "which is told with its name" ': A( at|:).*(no connection|connection refused)|: server A, which made it, is not there'
+check_says "which is reported with its name" ': A( at|:).*(no connection|connection refused)|: server A, which made it, is not there'
 start_server A
 is_back() { # to those who ask the agents, at its new address
     espalier tree --json | grep -q "$(cat A.address)" && espalier data ls -s A | grep -q "$a"
@@ -429,7 +429,7 @@ set_aside() {
 check "what has moved there is found through the agents again" wait_until has "$x" 'on +B .*disk'
 check "a damaged file is found without being read, and set aside" wait_until set_aside
 check_fails any "it is not served" espalier data get "$(cat a.mtx.id)" never.npy
-check_says "and who asks is told" 'server B has no datum .*damaged, and is set aside there'
+check_says "and who asks is reported" 'server B has no datum .*damaged, and is set aside there'
 check "the log tells" grep -q "its file was damaged" B.log
 
 # ---- a client is gone ----
@@ -446,7 +446,7 @@ gone() {
     ! espalier data info "$b" >/dev/null 2>&1
 }
 check "goes some time after its client" wait_until gone
-check_fails any "which is told" espalier data get "$b" never.npy
+check_fails any "which is reported" espalier data get "$b" never.npy
 check_says "with the reason" "expired|client"
 check "another one" put b.mtx A volatile
 b=$(cat b.mtx.id)
@@ -458,7 +458,7 @@ putting=$!
 is_told() {
     grep -q 'still reading pipe.mtx, a FIFO: it ends when all that write into it have closed it' piped.err
 }
-check "who puts a FIFO into which nobody writes is told" wait_until is_told
+check "who puts a FIFO into which nobody writes is reported" wait_until is_told
 cat b.mtx >pipe.mtx
 check "and it goes on with what comes" wait $putting
 check "it is a datum as any other" espalier data rm "$(cat piped.id)"
@@ -470,12 +470,12 @@ waits_for_it() { # waits_for_it FILE WORD...: the command tells that it does, an
     waiting=$!
     wait_until is_told && cat "$fed" >pipe.mtx && wait $waiting
 }
-check "who solves a system of one is told as well" waits_for_it a.mtx solve pipe.mtx b.mtx
+check "espalier solve reports it, too" waits_for_it a.mtx solve pipe.mtx b.mtx
 check "also of the right-hand side" waits_for_it b.mtx solve a.mtx pipe.mtx
 check "and who sweeps over one" waits_for_it a.mtx sweep dgesv A=@pipe.mtx B=@b.mtx
 
 # ---- names ----
-check_fails any "a misspelt name of a server is told" espalier call dgesv A=@a.mtx B=@b.mtx -s AA
+check_fails any "a misspelt name of a server is reported" espalier call dgesv A=@a.mtx B=@b.mtx -s AA
 check_says "with the nearest one" 'no node named "AA" below .*; did you mean "A"\?'
 check_fails any "of data too" espalier data put a.mtx -s AA
 check_says "with the nearest one" 'no node named "AA" below .*; did you mean "A"\?'
@@ -483,13 +483,13 @@ check_says "with the nearest one" 'no node named "AA" below .*; did you mean "A"
 # ---- wrong ----
 check "one is deleted" espalier data rm "$a"
 check_fails 5 "and is gone" espalier data get "$a" gone.npy
-check_says "which is told" "deleted"
-check_fails 5 "calls are told too" espalier call dgesv "A=data:$a" "B=@b.mtx"
+check_says "which is reported" "deleted"
+check_fails 5 "calls are reported too" espalier call dgesv "A=data:$a" "B=@b.mtx"
 check_says "with the argument" "A: .*deleted"
 check_fails 5 "nobody has heard of another" espalier data info A:0123456789abcdef0123456789abcdef
 check_says "and says so" "A:01234567"
 check_fails any "an identity has its form" espalier data info nonsense
-check_says "which is told" "expected"
+check_says "which is reported" "expected"
 check_fails any "a datum of the wrong shape is refused" espalier call dgesv "A=data:$b" B=@b.mtx
 check_fails any "a server that is not there" espalier data put a.mtx -s C
 check_says "is named" "\"C\""
@@ -503,7 +503,7 @@ check_fails 2 "a mode that is none" espalier data put a.mtx -s A -m sometimes
 check "what is deleted stays deleted" espalier data ls
 check "the rest goes" espalier data rm "$b" "$x" "$large"
 check "a server without data has none to move" espalier data mv --from A B
-check_says "which is told" '^0 data moved from A to B$'
+check_says "which is reported" '^0 data moved from A to B$'
 check "and nothing is left" sh -c "test \"\$(espalier data ls --json)\" = '[]'"
 
 stop A

@@ -66,7 +66,7 @@ nobody_has_it() {
     cat out
     [ $found -ne 0 ] && grep -q '^espalier.*A' out
 }
-check "one that nobody has is told" nobody_has_it
+check "one that nobody has is reported" nobody_has_it
 check "what is not there yet can be made up" sh -c 'espalier forecast dgemv m=1000 n=1000 A=rand x=rand | grep -c "^[ABC] " | grep -qx 3'
 
 # Servers of other master agents are told too, behind those that a call would go to.
@@ -99,7 +99,7 @@ silent_one() {
     cat foreseen
     [ "$(grep -c '^[ABC] .* MA$' foreseen)" -eq 3 ] && sed -n '$p' foreseen | grep -q '^espalier forecast: (all below the agent at .*) is left out: '
 }
-check "one that is gone is told, beside what the others know" silent_one
+check "one that is gone is reported, beside what the others know" silent_one
 
 # A datum that is fetched tells of the link between the servers, also on loopback, where nothing is probed.
 fetching_tells() {

@@ -17,9 +17,9 @@ check "nor do calls of two threads that take what the other one makes" timeout 6
 check "what is sent to one server, and then to another, is one datum, and goes" "${steps%data_steps}stay_steps" second
 check "what a single server is to have is on that server alone" timeout 60 "${steps%data_steps}stay_steps" alone
 check "what is to stay on any server is on one" "${steps%data_steps}stay_steps" somewhere
-check "wrong uses are told, and change nothing" timeout 60 "${steps%data_steps}stay_steps" wrong
+check "wrong uses are reported, and change nothing" timeout 60 "${steps%data_steps}stay_steps" wrong
 check "so is memory that is not there" "${steps%data_steps}stay_steps" shorter
-check "data that are not what the program says are told" "${steps%data_steps}stay_steps" misdescribed
+check "data that are not what the program says are reported" "${steps%data_steps}stay_steps" misdescribed
 check "what is in a container is waited for together" "${steps%data_steps}stay_steps" containers
 check "what was to go to a server that there is not can be deleted" "${steps%data_steps}stay_steps" misspelt
 check "what cannot go to one place goes to the others" "${steps%data_steps}stay_steps" several
@@ -80,11 +80,11 @@ stop B KILL
 check "its agent notices" wait_until lost_to_agents B
 check "where its data are is not known to a program" "${steps%data_steps}stay_steps" unseen
 check_fails 1 "a program that frees it then" "${steps%data_steps}stay_steps" freed
-check_says "is told" 'grpc_data_free.* B[ ,]'
+check_says "is reported" 'grpc_data_free.* B[ ,]'
 check "of a server that may never come back, it can be given up" espalier data rm --force "$(cat twice.id)"
-check_says "which is told" 'given up on B, which cannot be reached'
+check_says "which is reported" 'given up on B, which cannot be reached'
 check_fails 5 "it is deleted then" espalier data info "$(cat twice.id)"
-check_says "as is told" 'it was deleted'
+check_says "as is reported" 'it was deleted'
 start_server B
 check "should the server come back, it hears of that, too" wait_until is_gone B
 check "the program can free its own" "${steps%data_steps}stay_steps" freed
@@ -123,7 +123,7 @@ check_says "but where it is" 'it was moved to server B; server B cannot be reach
 check_fails 3 "nor can it be deleted" espalier data rm "$(cat twice.id)"
 check "but given up" espalier data rm --force "$(cat twice.id)"
 check_fails 5 "which holds for all" espalier data info "$(cat twice.id)"
-check_says "who are told" 'it was deleted'
+check_says "and get an error" 'it was deleted'
 stop A KILL
 start_server A
 start_server B
@@ -189,7 +189,7 @@ check "as a text" cat saved
 check_says "with identity and shape" "^identity A:[0-9a-f]{32}$" "^type double$" "^dimensions 120 120$" "^mode GRPC_STICKY$"
 check "which uses it, and deletes it" "$steps" load "file://$work/saved"
 check_fails any "it is there once only" "$steps" load file:saved
-check_says "which is told" "deleted"
+check_says "which is reported" "deleted"
 sed 's/^type double/type quaternion/' saved >wrong
 check_fails any "a damaged file is refused" "$steps" load file:wrong
 check_says "with its line" "wrong:3: expected a type"
@@ -225,7 +225,7 @@ check "as well" on B 3
 check_fails 2 "what is several arrays goes to a folder" espalier data get "$session:inputs" brought
 check_says "which has to be there" 'expected a folder for 2 arrays, found brought, which is not there: make it'
 check_fails 2 "a file is none" espalier data get "$session:inputs" two.mtx
-check_says "which is told" 'found two.mtx, which is none'
+check_says "which is reported" 'found two.mtx, which is none'
 mkdir brought
 check "all go to the client" espalier data get "$session" brought --format csv
 check "each into its file" sh -c 'cat brought/A.csv brought/B.csv brought/C.csv'
@@ -239,11 +239,11 @@ check_says "by their names" '^A, an input$' '^C, an output$'
 check "what one session leaves" espalier data rm "$other"
 check "is not what another one left" espalier data get "$session" brought
 check_fails 5 "there is no such argument" espalier data get "$session:outputs:A" a.csv
-check_says "which is told" 'has left no outputs named A'
+check_says "which is reported" 'has left no outputs named A'
 check_fails 2 "nor such a side" espalier data cp "$session:both" B
 check_says "with those that there are" 'session:ID:inputs'
 check_fails 5 "nor such a session" espalier data get session:0123-77 brought
-check_says "which is told too" 'no session "0123-77"'
+check_says "which is reported too" 'no session "0123-77"'
 check_fails 2 "what is left has a name" espalier call product n=1 'A=[1]' 'B=[1]' --leave some
 check_says "of three" 'inputs, outputs or all'
 check_fails 2 "abstract problems leave nothing so" espalier call mul 'A=[1]' 'B=[1]' --leave all
@@ -297,7 +297,7 @@ check "both are as they were" servers 2
 espalier data rm "$(cat alone.id)" >rm.out
 check_fails 1 "nor are both without that" espalier admin remove A B
 check "one of them is" espalier admin remove A
-check_says "and what stays is told" '^A: removed, 1 data that it kept for good stay on B$'
+check_says "and what stays is reported" '^A: removed, 1 data that it kept for good stay on B$'
 check "it ends" wait_until ended A
 check "it is there" espalier data get "$(cat twice.id)" back.csv
 check "and goes" espalier data rm --force "$(cat twice.id)"
@@ -310,6 +310,6 @@ check "nothing is left on the servers" wait_until nothing_left
 espalier data put two.mtx -s A -m persistent >twice.id
 check "a server is stopped again" pause_b STOP
 check_fails 3 "nothing is laid otherwise there" espalier data cp "$(cat twice.id)" B --grid 2x1 --block 1 --timeout '2 s'
-check_says "which is told as of a move" 'server B, which is to have it, does not answer: nothing is lost, A has it still'
+check_says "which is reported as of a move" 'server B, which is to have it, does not answer: nothing is lost, A has it still'
 check "it goes on again" pause_b CONT
 finish

@@ -38,7 +38,7 @@ multiply() { # multiply A SERVER
 
 # ---- more than the memory ----
 check_fails any "what must lie in memory has to fit it" put large.mtx A volatile
-check_says "which is told" 'can never fit.*store_memory'
+check_says "which is reported" 'can never fit.*store_memory'
 check "a durable datum only has to fit the disk" put large.mtx A persistent
 large=$(cat large.mtx.id)
 check "where it is" has "$large" 'on +A \([^)]*\), disk$'
@@ -259,7 +259,7 @@ if limit_holds && within espalier --version >version; then
     check "of the same value" cmp back.mtx x.mtx
     printf '%%%%MatrixMarket matrix array real general\n2 1\n1\n-1e177\n' >beyond.mtx
     check_fails 2 "but not where they do not fit" espalier data put beyond.mtx -s A -t float
-    check_says "which is told with the element as it is" 'element \(2, 1\), -1e\+177, does not fit type float'
+    check_says "which is reported with the element as it is" 'element \(2, 1\), -1e\+177, does not fit type float'
 else
     echo "# this build needs more memory than that before it does anything"
 fi
@@ -301,6 +301,6 @@ sed -i 's/^store_disk .*/store_disk = "1 MB"/' A.conf
 start_server A
 check "its server comes back with less disk" wait_until servers
 check_fails any "which has no room for it" put wide.npy A sticky
-check_says "as is told" 'no disk for a datum of 24 MB'
+check_says "as is reported" 'no disk for a datum of 24 MB'
 check_fails any "what cannot be gone on with is noted no more" noted
 finish

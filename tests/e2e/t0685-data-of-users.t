@@ -62,7 +62,7 @@ for words in "data info $id" "data show $id --grid 1x2 --block 1" "data mv $id B
 done
 check "alice's call on B fetches it from A" multiply alice B
 check_says "and computes" '^4$'
-check_says "the time that this took is told" '^Took .* fetching its data [0-9]'
+check_says "the time that this took is reported" '^Took .* fetching its data [0-9]'
 check "the next one has it there" multiply alice B
 cp "$log" said
 check_fails any "and fetches nothing" grep 'fetching its data' said
@@ -75,7 +75,7 @@ check "at once" none_left
 check "she has one on B" put B
 id=$(cat id)
 check_fails 1 "bob moves nothing away from there" as bob data mv --from B A
-check_says "which he is told" "nothing was moved: 'B' has no data of yours, and tells only administrators"
+check_says "and the user gets an error" "nothing was moved: 'B' has no data of yours, and tells only administrators"
 check_fails any "which does not let A in" multiply alice A
 check_says "as its file does not name it" 'belongs to alice' '"nodeA" to data_servers in the file of server B'
 

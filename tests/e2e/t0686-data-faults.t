@@ -59,7 +59,7 @@ got_back() { # got_back NAME: its datum is what its file holds
 # ---- the disk ----
 check "a datum fits the disk that the server may use" put x.mtx B persistent
 check_fails any "a second one does not" put y.mtx B persistent
-check_says "which is told with the numbers" 'no disk for a datum of 1.52 MB: data have 1.5[0-9] MB of the 2 MB .*delete some'
+check_says "which is reported with the numbers" 'no disk for a datum of 1.52 MB: data have 1.5[0-9] MB of the 2 MB .*delete some'
 check "the first one is as it was" got_back x
 check "it goes" espalier data rm "$(cat x.mtx.id)"
 check "and the second one fits" put y.mtx B persistent
@@ -67,7 +67,7 @@ if [ $mounted = yes ]; then
     check "a datum fits a small disk" put x.mtx A persistent
     check "a volatile one in the memory beside it" put z.mtx A volatile
     check_fails any "another one does not, although the server may use more" put y.mtx A persistent
-    check_says "which is told with what it needs and what there is" \
+    check_says "which is reported with what it needs and what there is" \
         'no disk for a datum of 1.52 MB: the disk is full but for [0-9.]+ [kM]B .*delete some data'
     check "what was there is as it was" got_back x
     check "and nothing was dropped for it" got_back z
@@ -91,7 +91,7 @@ fi
 sed '$s/.*/none/' y.mtx >broken.mtx
 for attempt in first second; do
     check_fails any "a file whose end is broken is not put, the $attempt time" espalier data put broken.mtx -s A -m volatile --timeout 1s
-    check_says "as is told" 'broken.mtx:190002'
+    check_says "as is reported" 'broken.mtx:190002'
 done
 check "a datum in most of the memory" put x.mtx A volatile
 start holder espalier call hold us=1500000 "x=data:$(cat x.mtx.id)" -s A

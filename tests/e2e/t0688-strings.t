@@ -90,18 +90,18 @@ check "a program does all that" "$steps" B
 
 # ---- what is wrong ----
 check_fails 2 "strings are a datum as a whole" espalier call numbered "texts=data:${id}[1:2]"
-check_says "which is told" 'texts: an array of strings is a datum as a whole'
+check_says "which is reported" 'texts: an array of strings is a datum as a whole'
 check_fails 2 "one datum is no array of another type" espalier call product n=2 "A=data:$id" 'B=[1,2;3,4]'
 check_says "with both" 'A'
 check_fails 2 "files cannot be data" espalier call joined "parts=data:$id"
 check_says "and say what can" 'parts: only arrays of numbers, characters and strings can be data, found an array of type file'
 check_fails 2 "strings do not lie in pieces" espalier data put lines.txt --type string --server A --grid 2x2 --block 2
-check_says "which is told too" 'does not lie in pieces'
+check_says "which is reported too" 'does not lie in pieces'
 check_fails 4 "a file that is not there" espalier data put nothing.txt --type string --server A
 check_says "is named" 'nothing.txt: no such file'
 printf 'a\000b\n' >zero.txt
 check_fails any "a byte 0 is no part of a string" espalier data put zero.txt --type string --server A
-check_says "and is told with its file" 'zero.txt'
+check_says "and is reported with its file" 'zero.txt'
 job() {
     job=$(espalier submit numbered "texts=data:$id") && espalier fetch "$job" --wait -o numbers=job.txt && cmp job.txt numbers.txt
 }

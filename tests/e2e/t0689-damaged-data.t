@@ -163,7 +163,7 @@ check "one goes" espalier data rm --damaged "$id"
 check_fails any "from the disk" set_aside
 check "and from the list" test "$(espalier data ls --damaged | wc -l)" = "$((lines - 1))"
 check_fails 5 "it is gone" espalier data info "$id"
-check_says "as is told" 'its file was damaged, and was removed'
+check_says "as is reported" 'its file was damaged, and was removed'
 check "the others go as well" espalier data rm --damaged --server A
 check "all" test "$(espalier data ls --damaged --json)" = "[]"
 check "what is sound stays" espalier data get "$sound" sound.npy

@@ -33,7 +33,7 @@ check "a complex beta is 0 when both its parts are" "$steps" imaginary
 check "what the routine leaves then is 0, and nothing that was there before" "$steps" stale
 check "what is not read may be nowhere" "$steps" nowhere
 check "forecasts do not count it" "$steps" forecast
-check "what cannot be forecast is told, and leaves the program's numbers alone" "$steps" refused
+check "what cannot be forecast is reported, and leaves the program's numbers alone" "$steps" refused
 
 # ---- on the command line ----
 two="A=rand(120,120) B=rand(120,120)"

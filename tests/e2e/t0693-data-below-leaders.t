@@ -51,7 +51,7 @@ check "where agents know it" wait_until has 'on +S3 .*replica'
 stop S2 KILL
 check "when it dies, the copy is found" wait_until got_back
 check_fails 3 "its original cannot move when its server is dead" espalier data mv "$d" S1
-check_says "which is told" 'no connection|connection refused|S3 has a replica of it, and the server with the original cannot be reached'
+check_says "which is reported" 'no connection|connection refused|S3 has a replica of it, and the server with the original cannot be reached'
 cannot_move() { # without the name of an agent
     ! espalier data mv "$d" S1 >said 2>&1 && cat said && ! grep 'is an agent' said S1.log
 }

@@ -56,7 +56,7 @@ other=$(espalier data put two.mtx -s S2 -m persistent)
 stop S2 KILL
 check_fails 3 "the datum cannot be deleted" espalier data rm "$d"
 check "but given up" espalier data rm --force "$d"
-check_says "which is told, with what comes of it" 'given up on S2, which cannot be reached: it goes there when that is back'
+check_says "which is reported, with what comes of it" 'given up on S2, which cannot be reached: it goes there when that is back'
 stop MA1 KILL
 start MA1 espalier-agent --foreground MA1.conf
 check "its agents are there again after a crash" wait_until there S1
@@ -99,5 +99,5 @@ for name in MA1 MA2; do
     mkdir "state-$name/given-up.new"
 done
 check_fails any "where no master agent can note it, it is not done" espalier data rm --force "$d"
-check_says "which is told, with why" 'no master agent has noted that .*given-up.new.*: should S2 come back, delete it again'
+check_says "which is reported, with why" 'no master agent has noted that .*given-up.new.*: should S2 come back, delete it again'
 finish

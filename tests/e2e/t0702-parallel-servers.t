@@ -149,7 +149,7 @@ wait_until forecasts_ranks
 check "a forecast tells on which grid ranks would compute" forecasts_ranks
 check "or that a worker would" forecasts_worker
 
-check "a singular matrix is told as what it is" singular
+check "a singular matrix is reported as such" singular
 check "ranks look at their solution" espalier call plook 'A=[2,1,0,0;1,3,1,0;0,1,4,1;0,0,1,5]' 'B=[3,1;5,2;6,3;6,4]'
 no_note() { ! grep -q 'note:' "$log"; }
 check "which is right" no_note
@@ -272,7 +272,7 @@ check "as the log says" grep -q 'gate on a grid.*: begins anew' two.log
 check "and computed" is_computed
 rm gate
 check "another one crashes beside one that may not be repeated" beside_a_crash gated_once
-check "which is told" is_lost
+check "which is reported" is_lost
 follows() { espalier call --follow tells fraction=0.25 seconds=3 --server two >out 2>&1 && cat out && grep -q '^25 % done' out; }
 wait_until espalier call tells fraction=1 seconds=0 --server two
 check "who follows a call on ranks sees how far it is" follows
@@ -311,7 +311,7 @@ check "mpirun is killed: the call ends well" ends_well
 check "as it began anew, too" [ "$(again)" = 2 ]
 under_way tells_once 60
 kill_of_two espalier-prd
-check "what is not idempotent is not begun again, and its caller is told why" is_told
+check "what is not idempotent is not begun again, and its caller gets the reason" is_told
 
 # Ranks that do not come back: the call goes to another server, which was not there when it began.
 wait_until espalier call tells fraction=1 seconds=0 --server two

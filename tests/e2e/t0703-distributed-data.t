@@ -134,7 +134,7 @@ check "and has the cost of moving it elsewhere" draws_cost
 costs() { espalier data show "$A" --grid 1x3 --block 2 --json | grep -q '"least_steps"'; }
 moves_only() { espalier data show "$A" --grid 1x3 --block 2 >out && cat out && ! grep -q 'in blocks of' out && grep -q '^to 1 x 3 ranks' out &&
     espalier data show "$A" --grid 1x3 --block 2 --map | grep -q 'in blocks of'; }
-check "what moving it takes is told" costs
+check "what moving it takes is reported" costs
 check "without the map, unless that is asked for" moves_only
 
 lies_so() {
@@ -147,7 +147,7 @@ mode_behind() { M=$(espalier call pmul "A=data:$A" "B=data:$B" -o C=data:pieces,
 multiplies() { C=$(espalier call pmul "A=data:$A" "B=data:$B" -o C=data:pieces | grep -o 'ranks:[0-9a-f]*') && same "$C" expected.csv; }
 check "ranks multiply matrices as they lie" multiplies
 check "and leave the result as they have it" is_in_pieces "$C" "2 x 2" "3 x 3"
-check "however its mode is told" mode_behind
+check "however its mode is reported" mode_behind
 matrix 10 10 4 >d.csv
 espalier call smul A=@d.csv B=@expected.csv -o C=further.csv
 D=$(put d.csv --grid 3x1 --block 2x5)
@@ -250,11 +250,11 @@ why="expected rows and columns of ranks" check "so is a grid that is none" refus
 why="at most 4096 pieces" check "and one of too many ranks" refused --grid 100x100 --block 3
 refused_once() { refused "$@" && cat error && ! grep -q 'it keeps the pieces' error; }
 why="expected rows and columns of ranks with at most 4096 pieces in all, found 70000x70000" \
-    check "of which nothing else is told" refused_once --grid 70000x70000 --block 3
+    check "of which nothing else is reported" refused_once --grid 70000x70000 --block 3
 remarks() { W=$(espalier data put a.csv --server ranks --grid 2x3 --block 3 2>error) && cat error &&
     grep -q 'server ranks has 4 ranks, and no grid of 6: it keeps the pieces, but' error && espalier data rm "$W" &&
     W=$(espalier data put a.csv --server single --grid 2x3 --block 3 2>error) && ! [ -s error ] && espalier data rm "$W"; }
-check "one of more ranks than there are is kept, and what that means is told" remarks
+check "one of more ranks than there are is kept, and what that means is reported" remarks
 no_such() { ! espalier data show "$A" --zoom 1:2 2>error && grep -q "expected rows and columns from 1" error; }
 check "a zoom that is none is an error" no_such
 
@@ -304,7 +304,7 @@ check "with blocks that a server chooses from" shows_blocks
 S=$(espalier data put a.csv --server single --grid 2x2 --block 3)
 asks() { espalier data show "$A" --grid 1x3 --block 2 >out && cat out && grep -q 'GB/s, as the ranks of ranks measured):' out &&
     espalier data show "$A" --grid 1x3 --block 2 --json | jq -e '.move | .measured and .measured_on == "ranks" and .byte_seconds > 0'; }
-check "what moving takes is told by what the ranks of its server measured" asks
+check "what moving takes is reported by what the ranks of its server measured" asks
 in_place() { grep -q '^where it is, on ranks, no message is sent: 3 ranks copy 640 B from where it lies, forecast ' out &&
     espalier data show "$A" --grid 1x3 --block 2 --json | jq -e '.move.in_place | .server == "ranks" and .ranks == 3 and .bytes == 640 and .seconds > 0' &&
     espalier data show "$S" --grid 1x3 --block 2 | grep -q '^where it is, on single, no message is sent: 640 B are copied from where it lies, '; }
@@ -313,11 +313,11 @@ asks_server() { espalier forecast pdgemm n=2000 --grids 4 --server ranks >out &&
 check "forecasts for grids ask it too" asks_server
 has_none() { ! espalier forecast pdgemm n=2000 --grids 4 --server single 2>error && cat error && grep -q 'server single has no ranks' error &&
     ! espalier forecast pdgemm n=2000 --grids 4 --server nobody 2>error && cat error && grep -q 'the platform has no server "nobody"' error; }
-check "one that has none is told, and one that is not there" has_none
+check "one that has none is reported, and one that is not there" has_none
 measured() { espalier data show "$S" --grid 1x3 --block 2 >out && cat out && grep -q '(at 50 us a step and 1 GB/s, which is assumed):' out &&
     espalier data show "$A" --grid 1x3 --block 2 --ranks state/ranks >out && cat out && grep -q 'GB/s, as its ranks measured):' out &&
     espalier data show "$A" --grid 1x3 --block 2 --ranks state/ranks --json | jq -e '.move.measured and .move.byte_seconds > 0'; }
-check "and what moving takes is told by a file too" measured
+check "and what moving takes is reported by a file too" measured
 # The best of 16, 32, 64, 128 is the next one below the root of the derivative, or above it.
 near_root() { espalier forecast pdgetrf n=2000 --grids 3 --json | jq -e 'length == 5 and all(.[];
     .block_by_derivative > 0.45 * .block and .block_by_derivative < 2.2 * .block)'; }

@@ -129,7 +129,7 @@ stopped_is_told() { pid=$(rank_of "$1" "$2") && kill -STOP "$pid" && begun=$(dat
     told=$?
     kill -CONT "$pid"
     cat error && [ $told -eq 0 ] && [ $(($(date +%s) - begun)) -le 15 ]; }
-check "a rank at the target that is stopped is told" stopped_is_told 1 3 three
+check "a rank at the target that is stopped is reported" stopped_is_told 1 3 three
 check "and one at the source" stopped_is_told 1 2 two
 
 # ---- who dies in the middle ----
@@ -192,7 +192,7 @@ check "another is on its way" begins_to_move
 stop two KILL
 wait_until none_left 2
 signal_ranks CONT 3
-check "a server that dies in the middle is told by name" not_moved "rank [0-2] of 3: piece [0-3] from server two, 127.0.0.1:"
+check "a server that dies in the middle is reported by name" not_moved "rank [0-2] of 3: piece [0-3] from server two, 127.0.0.1:"
 check "nothing of it is left, and its memory is given back" wait_until as_before
 start two espalier-sed --foreground "$work/two.conf"
 returns() { same "$A"; }
@@ -206,7 +206,7 @@ check "another is on its way" begins_to_move
 kept=$(persistent)
 stop three KILL
 signal_ranks CONT 3
-check "a server that was to have it and dies is told by name" not_moved "server three, which is to have it, .*nothing is lost, two has it still"
+check "a server that was to have it and dies is reported by name" not_moved "server three, which is to have it, .*nothing is lost, two has it still"
 wait_until none_left 3
 start three espalier-sed --foreground "$work/three.conf"
 is_back() { [ "$(persistent)" -eq "$kept" ]; }
@@ -217,7 +217,7 @@ check "the matrix comes when it is wanted again" to_three
 nothing_left() { [ "$(listed)" -eq "$before" ]; }
 before=$(listed)
 stop two
-check "a server that is gone is told" says "server two, which made it, is not there" "$A" three --grid 2x2 --block 3
+check "a server that is gone is reported" says "server two, which made it, is not there" "$A" three --grid 2x2 --block 3
 check "and nothing of it is left" nothing_left
 start two espalier-sed --foreground "$work/two.conf"
 wait_until returns
@@ -249,7 +249,7 @@ check "nor of a volatile one" leaves_nothing KILL espalier data cp "$W" three --
 check "a move that is given up leaves nothing either" leaves_nothing KILL espalier data mv "$W" three --grid 2x3 --block 2
 check "and what was to move where it was" same "$W"
 not_told() { before=$(listed) && ! espalier data mv "$W" three --grid 2x3 --block 2 >/dev/full 2>error && nothing_left && same "$W"; }
-check "who cannot be told the identity of the new one keeps the old one" not_told
+check "a client that does not learn the identity of the new datum keeps the old one" not_told
 ended_meanwhile() { # ended_meanwhile SIGNAL
     kept=$(persistent)
     ordered_by KILL espalier data cp "$A" three --grid 2x3 --block 2 || return 1

@@ -131,7 +131,7 @@ calls_meanwhile() {
     wait_until grep "rank [23] of 4 (process [0-9]* on far2) has not answered for .* and a call waits for it" sed.log
 }
 ip netns pids "esp-far2-$$" | xargs -r kill -STOP
-check "a host that stands still while a call waits for it is told" calls_meanwhile
+check "a host that stands still while a call waits for it is reported" calls_meanwhile
 ip netns pids "esp-far2-$$" | xargs -r kill -CONT
 check "and the call ends well when it goes on" wait "$calling"
 check "with the same ranks" [ "$(grep -c "4 ranks are ready" sed.log)" -eq 1 ]
@@ -139,7 +139,7 @@ check "with the same ranks" [ "$(grep -c "4 ranks are ready" sed.log)" -eq 1 ]
 ip netns pids "esp-far2-$$" | xargs -r kill -9
 wait_until ready 2
 told() { grep "ended and started again: rank [23] of 4 (process [0-9]* on far2) ended, or its host cannot be reached" sed.log; }
-check "a host whose processes are killed is told" told
+check "a host whose processes are killed is reported" told
 check "and calls go on when it is there again" multiplies @a.csv "data:$B"
 stop_all
 nobody_left() { [ -z "$(ranks_of far1)$(ranks_of far2)" ]; }

@@ -100,7 +100,7 @@ without() {
     espalier calibrate --sed without.conf mul >out 2>error && grep -q 'mul *is there already' out &&
         grep -q "without ranks: .* cannot be started" error && grep -q "no program 'no-such-mpirun'" error
 }
-check "where mpirun is missing workers are calibrated all the same, and the reason is told" without
+check "where mpirun is missing workers are calibrated all the same, and the reason is reported" without
 stop both
 kept() {
     took | comm -13 - before >lost && [ ! -s lost ] && grep -q 'state/ranks: what calls take .* was measured by others' both.log

@@ -33,7 +33,7 @@ mkdir arrays strings
 echo before >arrays/there
 echo before >strings/there
 check_fails any "an array for which there is no room in its file" in_little_space "$steps" written arrays/there
-check_says "is told" 'arrays/there.*File too large'
+check_says "is reported" 'arrays/there.*File too large'
 check "and what was there still is" is_as_it_was arrays
 check "where there is room, it is written" "$steps" written arrays/there
 check "as a whole" [ "$(wc -c <arrays/there)" -eq 8000000 ]
@@ -42,7 +42,7 @@ seq 1 20000 >lines
 check "an array of strings is put" espalier data put lines --type string --server A
 id=$(cat "$log")
 check_fails any "where there is no room for it" in_little_space espalier data get "$id" strings/there
-check_says "that is told" 'strings/there.*File too large'
+check_says "that is reported" 'strings/there.*File too large'
 check "and what was there still is" is_as_it_was strings
 check "where there is room, it is written" espalier data get "$id" strings/there
 check "as a whole" cmp lines strings/there
@@ -61,7 +61,7 @@ no_note() { # of a put that could be gone on with
 npy '<f8' '0, 5' 12345678 >longer.npy
 identities >before
 check_fails 4 "a file that goes on where its beginning says that it holds no elements" espalier data put longer.npy -s A
-check_says "is told" 'expected 0 bytes'
+check_says "is reported" 'expected 0 bytes'
 identities >after
 check "and is no datum" cmp before after
 npy '<f8' '0, 5' '' >none.npy
@@ -69,7 +69,7 @@ check "without more it is one" espalier data put none.npy -s A
 check "as any other" espalier data rm "$(cat "$log")"
 npy '<u8' '1,' '\377\377\377\377\377\377\377\377' >large.npy
 check_fails any "a number that no integer holds" espalier data put large.npy -s A --type int64
-check_says "is told" 'does not fit 64 bits'
+check_says "is reported" 'does not fit 64 bits'
 check "and nothing is noted to go on with" no_note
 
 npy '<f8' '1,' 12345678 >one.npy

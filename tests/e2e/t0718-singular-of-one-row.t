@@ -18,7 +18,7 @@ wait_until grep -q 'ranks are ready' server.log
 calls() { espalier call "$@" >out 2>&1; status=$?; cat out; return $status; }
 wait_until calls dgesv 'A=[2,1;1,3]' 'B=[3;4]'
 check "a system of two is for ranks" calls dgesv 'A=[2,1;1,3]' 'B=[3;4]'
-check_fails 1 "a singular one is told" espalier call dgesv 'A=[1,2;2,4]' 'B=[1;1]'
+check_fails 1 "a singular one is reported" espalier call dgesv 'A=[1,2;2,4]' 'B=[1;1]'
 check_says "as what it is" 'U\(2,2\) is exactly zero: the matrix is singular'
 check_fails 2 "one of order 1 is not for ranks" espalier call dgesv 'A=[0]' 'B=[4]'
 check_says "as the error says" 'suits n != 1'

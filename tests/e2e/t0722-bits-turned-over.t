@@ -96,7 +96,7 @@ check "a call there takes the same" takes B "$small_sum"
 check "when A's memory is wanted for another one" out_of_memory
 check "who reads it gets what was put, from the copy" got small.npy
 check "the file is set aside" wait_until set_aside
-check "and that is told" told
+check "and that is reported" told
 check "and listed" listed
 check "the copy is the original now" wait_until only_on B
 check "it goes" espalier data rm "$id"
@@ -119,15 +119,15 @@ for how in "data get" "data cp" "data mv" call; do
         gone) rm "$(file_of A)" ;;
         esac >damage.out 2>&1
         case $how in
-        "data get") check "damage ($where) of the only copy is told to who reads it" refused espalier data get "$id" back.npy ;;
-        call) check "damage ($where) is told to a call" refused espalier call ddot "x=data:$id" "y=data:$id" ;;
+        "data get") check "a read of the only copy reports damage ($where)" refused espalier data get "$id" back.npy ;;
+        call) check "a call reports damage ($where)" refused espalier call ddot "x=data:$id" "y=data:$id" ;;
         *)
             # shellcheck disable=SC2086
-            check "damage ($where) is told by $how" refused espalier $how "$id" B
+            check "$how reports damage ($where)" refused espalier $how "$id" B
             check "and no half datum is there" no_half_datum
             ;;
         esac
-        check "that is told" told
+        check "that is reported" told
         check_fails any "it is not shown as if it were there" espalier data info "$id"
         if [ $where = gone ]; then
             check_says "nor as set aside" 'its file there was damaged, or was removed'
@@ -154,7 +154,7 @@ for how in "data get" "data cp" "data mv" call; do
         ;;
     esac
     check "the file is set aside" wait_until set_aside
-    check "which is told" told
+    check "which is reported" told
     check "all have what was put" got small.npy
     [ "$how" != "data mv" ] || check "and it is in its place only" wait_until only_on C
     check "as has a call" takes C "$small_sum"
@@ -182,12 +182,12 @@ check "a datum that is larger than the memory" put large.npy
 check "goes into a call" takes A "$large_sum"
 check "and comes back" got large.npy
 check "when a bit of its file is turned over, after that" turn_over 4000000
-check "a call is told" refused espalier call ddot "x=data:$id" "y=data:$id" -s A
+check "a call reports the damage" refused espalier call ddot "x=data:$id" "y=data:$id" -s A
 check "and it is set aside" wait_until set_aside
 check "another one" put large.npy
 check "comes back" got large.npy
 check "a bit of it is turned over as well" turn_over 7000000
-check "who reads it is told" refused espalier data get "$id" back.npy
+check "a read reports the damage" refused espalier data get "$id" back.npy
 check "and it is set aside" wait_until set_aside
 check "a third one" put large.npy
 check "has a copy" espalier data cp "$id" B

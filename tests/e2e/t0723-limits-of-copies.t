@@ -128,7 +128,7 @@ check "again" wait_until has D 1 3 4 5
 check "and another one" put 2 D
 check "of the last one" wait_until has D 1 2 3 5
 check_fails any "none of these goes for a copy" copy 4 D
-check_says "which is told" 'no disk for a datum of 1 MB: data have'
+check_says "which is reported" 'no disk for a datum of 1 MB: data have'
 check "they are there" wait_until has D 1 2 3 5
 stop D KILL
 start_server D

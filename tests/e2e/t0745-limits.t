@@ -138,7 +138,7 @@ group_with pids pids.max 200
 server_file tasks 'slots = 1'
 start tasks sh in_group.sh "$group" espalier-sed --foreground tasks.conf
 address=$(address_of tasks.address)
-check "a limit of processes is told" wait_until health tasks '^limits: .*processes and threads 200 .pids.max'
+check "a limit of processes is reported" wait_until health tasks '^limits: .*processes and threads 200 .pids.max'
 check "the server computes" wait_until espalier call --server "$address" nap ms=1
 echo 2 >"$group/pids.max"
 # shellcheck disable=SC2154

@@ -85,7 +85,7 @@ unset BATCH_USER
 BATCH_FOLDER=$work/unshared/jobs
 submit unshared true
 check "a folder that the nodes do not share" "$driver" wait "$unshared" COMPLETED
-check_says "is told" '^state FAILED$' 'expected a folder that the nodes share with the server'
+check_says "is reported" '^state FAILED$' 'expected a folder that the nodes share with the server'
 BATCH_FOLDER=$work/jobs
 
 [ -n "${ESP_NIGHTLY:-}" ] || finish
@@ -109,7 +109,7 @@ submit through sh -c 'while [ ! -e go ]; do sleep 0.1; done'
 "$driver" wait "$through" ACTIVE >/dev/null
 stop slurmctld
 check "without slurmctld a job is what it was" "$driver" look "$through"
-check_says "and the silence is told" '^state ACTIVE$' \
+check_says "and the silence is reported" '^state ACTIVE$' \
     '^note the batch system has not answered for [0-9]+ s: slurm_load_jobs error: Unable to contact slurm controller'
 BATCH_SUBMIT_S=1 "$driver" submit true >submitted
 new=$(cat submitted)

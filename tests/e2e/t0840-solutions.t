@@ -167,9 +167,9 @@ done
 check "a lower triangle is found" espalier solve lower.mtx lower.mtx.b.csv -P dcsctrs -o x.csv
 check "and solved" is_right lower.mtx 1e-12
 check_fails 2 "no triangle" espalier solve sparse.mtx -P dcsctrs
-check_says "is told" 'dcsctrs reads the upper triangle of A only, but A\(2,1\) is not zero'
+check_says "is reported" 'dcsctrs reads the upper triangle of A only, but A\(2,1\) is not zero'
 check_fails 2 "what solves nothing" espalier solve dense.csv -P dgemm
-check_says "is told" 'dgemm solves no system'
+check_says "is reported" 'dgemm solves no system'
 finish_submitted() {
     job=$(espalier submit solve A=@dense.csv B=@dense.csv.b.csv 2>submit.err) && espalier fetch "$job" --wait -o X=x.csv
 }
@@ -222,7 +222,7 @@ check_fails 1 "also to solve" espalier solve growth.csv growth.csv.b.csv -P dges
 printf '1e-200,0\n0,1e-200\n' >tiny.csv
 printf '1e200\n1e200\n' >tiny.b.csv
 check_fails 1 "a solution beyond the range of its type" espalier solve tiny.csv tiny.b.csv
-check_says "is told" 'finite'
+check_says "is reported" 'finite'
 printf '1e308,1e308\n1e308,-1e308\n' >huge.csv
 printf '1e308\n1e308\n' >huge.b.csv
 check "norms beyond that range are none of the result" espalier solve huge.csv huge.b.csv -o x.csv
@@ -310,7 +310,7 @@ spoilt 'B\(1,1\)' zpotrs 'A=[0]' 'B=[1]'
 check_fails 1 "dtrsm with a singular triangle" espalier call dtrsm 'A=[1,1;0,0]' 'B=[1;1]' alpha=2
 check_says "has no solution" 'dtrsm: the solution B has elements that are not finite numbers, though all of the system are'
 check_fails 1 "a matrix without its full rank" espalier call dggglm 'A=[1,1;1,1]' 'B=[1,0;0,1]' 'd=[1;2]'
-check_says "is told as what it is" 'dggglm: the rank of A is less than m|dggglm on S: the rank of A is less than m'
+check_says "is reported as such" 'dggglm: the rank of A is less than m|dggglm on S: the rank of A is less than m'
 check "in C" "$top_builddir/tests/e2e/argument_steps" singular_factors
 check "what an input explains is a result" espalier call dgetrs 'A=[1,0;0,nan]' 'ipiv=[1;2]' 'B=[1;1]'
 check "and so is the other triangle" espalier call dpotrf 'A=[4,2;nan,5]'
