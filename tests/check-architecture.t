@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The rules of the house that a compiler does not know: who may include whom, who may name CORBA, what every
-# file begins with. See ARCHITECTURE.md.
+# Rules of the code base that a compiler does not check: the includes that each folder may have, the files that may name
+# CORBA, the first lines of every file. See ARCHITECTURE.md.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 cd "$top_srcdir" || exit 99
 

@@ -20,7 +20,7 @@ header_compiles() {
     compiles_as c one.c c89 c99 c11 && compiles_as c++ one.c c++98 c++11 c++17
 }
 
-# As the conformance tests of the standard assign numbers to error codes.
+# The conformance tests of the standard assign these numbers to error codes.
 cpp_program_of_the_reference_compiles() {
     cat >program.cc <<'EOF'
 #include <grpc.h>

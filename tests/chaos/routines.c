@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What servers compute under espalier-chaos: each execution signs the ledger, a file, with its call's number.
- */
+ * Routines of the servers under espalier-chaos: each execution signs the ledger, a file, with its call's
+ * number. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>

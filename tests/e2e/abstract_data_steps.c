@@ -156,7 +156,8 @@ static int sequence(void)
     HOLDS(solves(c, b) && solves(x, b));
     memcpy(kept, x, sizeof x);
 
-    /* What is only on a server is looked at there, and rules go by what it is: the identity. */
+    /* A value that is only on a server is inspected there, and the rules use the finding: here the identity.
+     */
     memset(u, 0, sizeof u);
     for (int i = 0; i < N; i++)
         u[i * N + i] = 1;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the server of the test of all kinds of arguments computes.
- */
+ * Routines of the server in the test of all kinds of arguments. */
 #include <complex.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -188,7 +187,7 @@ SHOWN void one_more(int m, int n, const double *A, int lda, float *B, int ldb, d
     *back = ldb;
 }
 
-/* The same by addresses, and scalars of the type. */
+/* Takes the arguments by addresses, and scalars of the type. */
 SHOWN void keep_(const int64_t *size, const int *m, const int *n, const char *s, const char *t, char *u,
                  char *x, char *t3, const char *v, const char *A, const char *T, const char *R, const char *S,
                  const char *w, char *v2, char *A2, char *T2, char *S2, char *P2, char *v3, char *A3,

@@ -118,7 +118,7 @@ static int sections(void)
     return 0;
 }
 
-/* Columns that lie otherwise for the routine than for the caller: it is told how, and nobody else. */
+/* Columns with another stride for the routine than for the caller: only the routine gets its stride. */
 static int leading(void)
 {
     static const struct {
@@ -171,7 +171,7 @@ static int texts(void)
     return 0;
 }
 
-/* So many that they travel beside the call: 2,000 of 1,000 bytes. */
+/* The texts, 2,000 of 1,000 bytes, are so many that they travel beside the call. */
 static int long_texts(void)
 {
     grpc_function_handle_t number = handle("numbered");

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the servers of the client's end-to-end tests compute.
- */
+ * Routines of the servers in the client's end-to-end tests. */
 #include <unistd.h>
 
 #define SHOWN __attribute__((visibility("default")))

@@ -164,7 +164,7 @@ static int many_threads(const char *path)
     return 0;
 }
 
-/* The library is a guest: signals are as they were, and a fork is told. */
+/* The library leaves signals as they were, and notices a fork. */
 static int guest(const char *path)
 {
     (void)path;
@@ -272,7 +272,7 @@ static int gone(const char *path)
     return 0;
 }
 
-/* Whoever had the problem cannot be reached: that is not that nobody has it. */
+/* A problem whose servers cannot be reached is not reported as unknown. */
 static int lost(const char *path)
 {
     grpc_function_handle_t nap;

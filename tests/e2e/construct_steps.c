@@ -61,7 +61,7 @@ static void expect(const char *argument, bool good, const char *what)
     failures++;
 }
 
-/* What went in came back under another name. */
+/* An input came back under another name. */
 static void copied(const char *in, const char *out, size_t count)
 {
     expect(out, memcmp(slots[find(out)].data, slots[find(in)].before, count * size) == 0,

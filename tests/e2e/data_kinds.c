@@ -111,8 +111,8 @@ static int sections_out(void)
     MUST(grpc_data_memory_mapping_set("z", z));
     if (on_server(&dx, x, GRPC_DOUBLE, vector))
         return 1;
-    /* What does not travel is as it was: of a result in its memory, of a value that is overwritten as it was.
-     */
+    /* A value that does not travel stays as it was: a result in its memory, and a value that is
+     * overwritten. */
     memset(z, 0, sizeof z);
     MUST(describe(&dz, NULL, "memory:z", GRPC_DOUBLE, vector, GRPC_VOLATILE));
     MUST(grpc_call(handle("cut_fill"), N, x, &dz));

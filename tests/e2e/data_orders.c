@@ -123,7 +123,7 @@ static int orders(grpc_function_handle_t *product, const char *server)
     MUST(esp_session_bring(info, ESP_SESSION_INPUTS, NULL, arguments, COUNT, NULL, NULL));
     HOLDS(near(a, expected) && b[1] != 0);
 
-    /* What cannot be. */
+    /* Orders that must be refused. */
     arguments[3].dims[1] = N - 1;
     HOLDS(esp_session_bring(info, ESP_SESSION_OUTPUTS, NULL, arguments, COUNT, NULL, NULL) == ESP_INVALID);
     HOLDS(esp_session_bring(info, BOTH, NULL, arguments, COUNT, NULL, NULL) == ESP_INVALID);
@@ -171,7 +171,8 @@ static int later(grpc_function_handle_t *product, const char *server)
     return 0;
 }
 
-/* Who attaches to it is told of what went in by its token, and of the result by the server. */
+/* A program that attaches to the session learns of the inputs from its token, and of the result from the
+ * server. */
 static int of_a_job(grpc_function_handle_t *product)
 {
     struct esp_session_info *info;

@@ -169,7 +169,7 @@ static int containers(grpc_data_t *da, grpc_data_t *db)
     MUST(grpc_data_container_get(&container, 1, &found));
     HOLDS(says(&found, GRPC_INFO_INPUTS, "memory:b"));
     HOLDS(grpc_data_container_set(&container, 2, da) == GRPC_OTHER_ERROR_CODE);
-    /* It tells of all that is in it, by rank. */
+    /* The container lists its values by rank. */
     char *identity, text[400];
     MUST(grpc_data_getinfo(da, GRPC_INFO_IDENTITY, NULL, &identity));
     snprintf(text, sizeof text, "%s -", identity);
@@ -300,7 +300,7 @@ static int load_all(const char *uri)
         MUST(grpc_data_wait(list, GRPC_WAIT_ALL, NULL));
         HOLDS(memcmp(a, c, sizeof a) == 0);
     }
-    /* What the program has a name for is there without the container; what it has not goes with it. */
+    /* Values to which the program has handles stay without the container; the others go with it. */
     grpc_data_t again, copy;
     MUST(grpc_data_load(&again, uri));
     MUST(grpc_data_container_get(&again, 0, &copy));

@@ -19,7 +19,7 @@ static int add(void)
     return 0;
 }
 
-/* As a worker of Python's multiprocessing does. */
+/* Acts as a worker of Python's multiprocessing does. */
 static int begin_anew(grpc_function_handle_t *of_parent)
 {
     double c = 0;
@@ -90,7 +90,7 @@ static int killed(void)
         pause();
 }
 
-/* Arrays of one element, of which nothing more may be read. */
+/* Arrays of one element: nothing after it may be read. */
 static int too_large(void)
 {
     grpc_function_handle_t solve = handle("dgesv");

@@ -77,7 +77,7 @@ static int under_way(void)
     return wait_for_file("killed");
 }
 
-/* What a call with it says, which names it; what is there already for the result stays. */
+/* The error of a call with a lost result names that result; the old content of the call's result stays. */
 static int fails_with_its_name(void)
 {
     char name[64];
@@ -98,9 +98,9 @@ static int overwritten(void)
     fill(a, 4);
     if (lose() || fails_with_its_name())
         return 1;
-    MUST(grpc_call(&mul, N, a, b, d)); /* what does not take it goes on */
+    MUST(grpc_call(&mul, N, a, b, d)); /* a call without the lost result goes on */
     multiply(a, b, expected);
-    MUST(grpc_call(&mul, N, a, b, c)); /* so does what takes its place */
+    MUST(grpc_call(&mul, N, a, b, c)); /* a call that replaces it goes on, too */
     MUST(grpc_call(&mul, N, a, c, b));
     MUST(esp_sequence_end());
     HOLDS(near(d, expected) && near(c, expected));

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the server of the test of published routines computes: files by their paths, functions of the caller
- * that take and give strings, or arrays whose sizes the problem says.
- */
+ * Routines of the server in the test of published routines: files by their paths, functions of the caller
+ * that take and give strings, or arrays whose sizes the problem computes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +83,7 @@ SHOWN int where_am_i(const char *data, char *folder)
     return access(data, R_OK);
 }
 
-/* What is said of each step, by its name; *characters is how many characters all names have. */
+/* The text for each step, by its name; *characters is how many characters all names have. */
 SHOWN int visit_steps(char *(*name)(int step),
                       void (*say)(const char *what, double at, char **state, char **remark), int steps,
                       char **remarks, int *characters)

@@ -35,7 +35,7 @@ static void set_up(void)
     fill(b, 2);
 }
 
-/* What is deleted behind the program's back goes soon. */
+/* Data that are deleted without the program's knowledge go soon. */
 static int nothing_is_left(void)
 {
     for (int i = 0; i < 600 && received() != 0; i++)
@@ -102,7 +102,7 @@ static int same(void)
     HOLDS(received() == sizeof a);
     HOLDS(near(c, kept[0]) && nothing_is_left());
 
-    /* What the program writes is noticed. */
+    /* The library notices writes of the program. */
     MUST(esp_sequence_begin());
     MUST(grpc_call(&mul, N, a, b, c));
     a[7] += 1;
@@ -180,7 +180,7 @@ static int stays(void)
     HOLDS(lu[MIDDLE] == lu[MIDDLE]);
     memset(lu, 0, sizeof lu);
 
-    /* What is passed on goes from the servers with its memory, when the library looks next. */
+    /* An intermediate result goes from the servers with its memory, when the library looks next. */
     grpc_function_handle_t mul;
     void *const page = mmap(NULL, sizeof a, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     MUST(grpc_function_handle_init(&mul, (char *)"A", (char *)"product"));
@@ -426,8 +426,8 @@ static int lost(void)
     HOLDS(made && fclose(made) == 0);
     for (int i = 0; i < 600 && access("killed", F_OK) != 0; i++)
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-    HOLDS(fabs(c[MIDDLE] - expected[MIDDLE]) < 1e-9); /* computed again for who looks, */
-    MUST(grpc_call(&mul, N, d, t, x));                /* and for who takes it, */
+    HOLDS(fabs(c[MIDDLE] - expected[MIDDLE]) < 1e-9); /* computed again for a read, */
+    MUST(grpc_call(&mul, N, d, t, x));                /* and for a call that takes it, */
     MUST(esp_sequence_end());
     HOLDS(near(lu, expected)); /* also behind the end */
     HOLDS(near(c, expected) && near(t, b));

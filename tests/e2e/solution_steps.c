@@ -193,7 +193,7 @@ static int give_matrix(const char *name)
     return 0;
 }
 
-/* What the call gives, and inputs that have no default. */
+/* Outputs of the call, and inputs without a default. */
 static int give_rest(void)
 {
     EXPECT(esp_arguments_complete(problem, arguments, problem->n_arguments) == ESP_OK);

@@ -118,7 +118,7 @@ static int lose(const grpc_data_t *data)
     return 0;
 }
 
-/* As when a server has dropped it for want of memory. */
+/* Acts as a server does that drops the datum because memory is short. */
 static int dropped(void)
 {
     grpc_function_handle_t mul;
@@ -150,7 +150,7 @@ static int dropped(void)
     return 0;
 }
 
-/* What goes in is the value before the call, and what comes out the next one. */
+/* The input is the value before the call, the output the next one. */
 static int both(void)
 {
     grpc_function_handle_t mul;
@@ -324,7 +324,7 @@ static int alone(void)
     return 0;
 }
 
-/* What is to be sticky on another server, too, comes there from the first one, and all of it goes. */
+/* A datum that is to be sticky on another server, too, comes there from the first one, and all of it goes. */
 static int second(void)
 {
     grpc_data_t da;
@@ -648,7 +648,7 @@ static int result(void)
     return 0;
 }
 
-/* What is freed while calls want it is there for them, and goes with the last one. */
+/* A datum that is freed while calls need it stays for them, and goes with the last one. */
 static int behind(void)
 {
     static const grpc_data_mode_t modes[] = {GRPC_VOLATILE, GRPC_STICKY, GRPC_PERSISTENT};
@@ -684,7 +684,7 @@ static int behind(void)
     return 0;
 }
 
-/* What is volatile by its description, but not by where it was brought. */
+/* The datum is volatile by its description, but persistent by its transfer. */
 static int noted(void)
 {
     grpc_data_t da;

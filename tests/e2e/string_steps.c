@@ -101,7 +101,7 @@ static int refuses(const char *server, const char *id)
     return 0;
 }
 
-/* The same by descriptions: what a call gives another one takes. */
+/* Calls with data descriptions: one takes the outputs of another. */
 static int described(const char *server, const char *id)
 {
     grpc_function_handle_t numbered;

@@ -263,7 +263,7 @@ letters_agree() { # letters_agree LETTER NAME: wherever one of them is an option
 check "-f is --format with every verb that has either" letters_agree f format
 check "-F is --follow with every verb that has either" letters_agree F follow
 
-# Their certificates are made by whoever installs them.
+# Their certificates are made by the user who installs them.
 mkdir samples
 for file in "$top_srcdir"/etc/*.conf; do
     sed '/^tls_ca/s/.*/insecure = yes/; /^tls_/d' "$file" >"samples/$(basename "$file")"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Wrong calls through the espalier command: each is told clearly, and the daemons go on.
+# Wrong calls through the espalier command: each gives a clear error, and the daemons go on.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-agent espalier-sed
 XDG_RUNTIME_DIR=$work

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Two sides that do not agree on TLS: the daemon's log says who was refused and why, and who asks is told what is
-# wrong and what to do.
+# Two sides that do not agree on TLS: the daemon's log names the refused peer and the reason, and the client's error
+# says what is wrong and what to do.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-agent espalier-sed openssl bash
 

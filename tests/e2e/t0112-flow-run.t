@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Flow graphs on real servers: the results are right, run and simulation do the same, no payload passes through the
-# client, mistakes are told, and a lost server costs time only.
+# client, mistakes are reported, and a lost server costs time only.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-agent espalier-sed curl python3
 

@@ -183,7 +183,7 @@ start nameless espalier-sed --foreground nameless.conf
 check "servers that nobody has named have names that differ" wait_until grep -q "$(hostname)-sed-pid.* joined MA" nameless.log
 check "and stop" stop nameless TERM
 
-# In the background, whoever reads what its starter writes is not kept waiting.
+# A daemon in the background does not keep a reader of its starter's output waiting.
 sed 's/^name.*/name = "B"/; s/sed\.log/back.log/; s/sed\.address/back.address/' sed.conf >back.conf
 check "a server in the background lets go of its starter's streams" \
     timeout 60 sh -c 'espalier-sed back.conf 2>&1 | cat'

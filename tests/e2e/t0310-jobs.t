@@ -225,7 +225,7 @@ check_says "and why" 'was not cancelled: it had ended'
 check "it is fetched all the same" espalier fetch "$(cat over)"
 check "the first one was executed once" test "$(wc -l <once)" -eq 1
 
-# A server that is lost for good: another one gets its jobs, once, whoever looks.
+# A server that is lost for good: another one gets its jobs, once, whichever client looks.
 check "a job is submitted" submit gone script text="echo run >>$work/executions; $rest; echo done"
 job=$(cat gone)
 check "it runs" wait_until test -s executions

@@ -73,7 +73,7 @@ check "it is cancelled" state_is "$(cat away)" cancelled
 check "it can be cancelled again" espalier cancel "$(cat away)"
 check "no job ran twice" sh -c "cat ended.runs killed.runs away.runs | wc -l | grep -qx 3"
 
-# Cancelled while its server is silent: it is told as soon as somebody looks after the job.
+# The job is cancelled while its server is silent: the server learns of it as soon as a client asks for the job.
 stop T
 check "a job is submitted" submit silent "echo \$\$ >>$work/silent.runs; exec sleep 1000"
 check "it runs" wait_until test -s silent.runs
@@ -99,7 +99,8 @@ check "the computation ends" wait_until process_is_gone
 check "it was executed once" ran silent.runs 1
 check "now it can be forgotten, too" espalier jobs --forget
 
-# Failed: its server has that over an end in good order, the list whatever becomes of it, once somebody has seen it.
+# The job failed: its server keeps that when it ends in good order; the list keeps it in any case once a client has seen
+# it.
 stop T
 check "a job that fails is submitted" submit fails "echo run >>$work/fails.runs; echo no luck; exit 7"
 check_fails 1 "that is seen" espalier wait "$(cat fails)"

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What a client hears of a server that is gone without a word: that it is missing, and not that there never was one.
+# The error that a client gets when a server has vanished: it says that the server is missing, and not that there never
+# was one.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-agent espalier-sed
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Daemons that are stopped but not dead (SIGSTOP, a frozen virtual machine): calls end at their deadlines with
-# a clear error, the tree says who does not answer, and after SIGCONT all goes on.
+# Daemons that are stopped but not dead (SIGSTOP, a frozen virtual machine): calls end at their deadlines with a clear
+# error, the tree marks the nodes that do not answer, and after SIGCONT all goes on.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-redirector espalier-agent espalier-sed timeout
 

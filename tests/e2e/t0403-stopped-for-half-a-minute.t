@@ -72,8 +72,8 @@ done
 sleep 1
 # shellcheck disable=SC2086
 kill -STOP $stopped
-# And clients that come now. What must not run twice is given to a server that has it in its socket, and to one below the
-# master agent that is stopped.
+# Clients that start now are served, too. A call that must not run twice goes to a server that has it in its socket, and
+# to one below the master agent that is stopped.
 for i in 1 2 3; do
     on $i call step i=7 >call$i 2>&1 &
     eval "call$i=$!"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# --timeout is one deadline for all that a verb asks and calls: sweeps, their data, abstract problems and `solve` end by then, whoever is
-# stopped. Each of them would take minutes if each single step had that time.
+# --timeout is one deadline for all that a verb asks and calls: sweeps, their data, abstract problems and `solve` end by
+# then, even if some daemons are stopped. Each of them would take minutes if each single step had that time.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-redirector espalier-agent espalier-sed timeout
 

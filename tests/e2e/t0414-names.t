@@ -43,7 +43,7 @@ reached() {
     return $status
 }
 
-# As Debian writes it: the machine's own name is an address of loopback.
+# The file as Debian writes it: the machine's own name is an address of loopback.
 agent debian node:0
 check "a daemon that others cannot reach says so in its log" wait_until grep -q 'node:0" is reached from this machine only: "node" means 127.0.1.1' debian.out
 check "it is reached on this machine" reached node debian

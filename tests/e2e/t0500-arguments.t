@@ -11,7 +11,7 @@ at_exit() {
     espalier down kinds --force >down.out 2>&1
 }
 
-# Texts as Fortran has them: all of one length, which it is told beside the array.
+# Texts as Fortran has them: all of one length, which the routine gets beside the array.
 cat >texts.f90 <<'END'
 subroutine measure(n, texts, declared, used)
     integer, intent(in) :: n

@@ -50,7 +50,7 @@ awk 'BEGIN { n = 30; print "%%MatrixMarket matrix array real symmetric\n" n, n
     for (j = 1; j <= n; j++) for (i = j; i <= n; i++) print (i == j ? -n : 1/(i+j)) }' >indefinite.mtx
 solves "$matrices/pores_1.mtx" 30 dgesv square none
 solves "$matrices/utm300.rua" 300 dumfpack 'square sparse' dilu_open
-# From 10,000 elements on forecasts decide among rivals, of whose corrections a busy machine may make much.
+# From 10,000 elements on, forecasts decide among rivals; a busy machine may change their corrections a lot.
 solves "$matrices/lund_a.mtx" 147 '(dcholmod|dumfpack)' '(positive-definite hermitian|square) sparse' '(dic|dilu)_open'
 solves "$matrices/lund_a.rsa" 147 '(dcholmod|dumfpack)' '(positive-definite hermitian|square) sparse' '(dic|dilu)_open'
 solves little.mtx 90 dcholmod 'positive-definite hermitian sparse' none

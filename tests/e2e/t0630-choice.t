@@ -56,7 +56,7 @@ agent master cheapest
 start master espalier-agent --foreground "$work/master.conf"
 wait_until test -s master.address
 server dear 'price = 100' 'properties = { "gpu", "site=lyon" }'
-# Its machine has the memory that this file tells.
+# This file states the memory of the server's machine.
 others_leave() { # KIB
     printf 'MemTotal: 16777216 kB\nMemAvailable: %s kB\n' "$1" >meminfo.new && mv meminfo.new meminfo
 }

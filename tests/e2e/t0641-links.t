@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Links are measured by probes: an agent and three servers in network namespaces of their own, whose links have known
-# rates and delays. What the weather shows, what forecasts make of it, and what becomes of damaged series.
+# rates and delays. The test looks at the weather, at forecasts and at damaged series.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-agent espalier-sed ip curl
 patience=${ESP_TEST_PATIENCE:-200} # slow links are measured once a minute, and the first time may have been a bad one
@@ -25,7 +25,7 @@ in_space() {
     ip netns exec "esp-$in_space-$$" "$@"
 }
 
-# The hub is 10.99.0.1, whoever asks.
+# The hub is 10.99.0.1 for all that ask.
 in_space hub ip addr add 10.99.0.1/32 dev lo
 in_space hub sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward' 2>/dev/null
 connect() { # NAME NUMBER MBITS DELAY_MS
@@ -180,7 +180,7 @@ both_ways() {
 }
 check "a client knows both directions of its links" both_ways
 
-# The rings are what servers go on with; a damaged one is told and set aside.
+# The rings are the series with which servers continue; a damaged one is reported and set aside.
 stop far
 printf 'rubbish' >state-far/links/MA.ring
 start_near_or_far far 2

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What an administrator meets one day: two nodes of one name, two administrators at once, a full disk, a state of another
-# release, clocks that differ by hours, a node that speaks another contract. Each is told, and calls go on.
+# Troubles of an administrator: two nodes of one name, two administrators at once, a full disk, a state of another
+# release, clocks that differ by hours, a node that speaks another contract. Each is reported, and calls go on.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-agent espalier-sed curl
 terms='heartbeat = "200 ms"

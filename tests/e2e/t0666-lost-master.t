@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Of two master agents one dies, the one with the servers: what was below it comes to the other, and a call that is made
-# meanwhile waits for that, also one that asks for its problem first. What nobody ever solved is told at once again.
+# Of two master agents the one with the servers dies: its children join the other one, and a call that is made meanwhile
+# waits for that, also one that asks for its problem first. A problem that nobody ever solved gives an error at once
+# again.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-redirector espalier-agent espalier-sed
 run() { # run NAME PROGRAM LINES...: the daemon, with these further lines in NAME.conf

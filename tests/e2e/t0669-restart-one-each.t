@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A platform that has one server for each problem is restarted under streams of calls, none of which fails, nor does a stream of data: they wait
-# for the server that comes back. What is drained for good says so, and nobody waits for it.
+# A platform that has one server for each problem is restarted under streams of calls, none of which fails, nor does a
+# stream of data: they wait for the server that comes back. A server that is drained for good reports so, and no call
+# waits for it.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-redirector espalier-agent espalier-sed
 XDG_RUNTIME_DIR=$work

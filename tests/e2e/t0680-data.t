@@ -193,7 +193,8 @@ there_and_back() {
 }
 check "moves right behind each other find it before the agents do" there_and_back
 
-# To two servers at once: it has one place afterwards, and who was too late hears why.
+# The datum moves to two servers at once: it has one place afterwards, and the later order gives an error with the
+# reason.
 server_below_agent third third "state_dir = \"$work/state-third\"" 'slots = 1' \
     "problems = { \"$top_srcdir/tests/e2e/product.esp\" }"
 third_is_there() {

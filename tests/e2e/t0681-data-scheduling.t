@@ -69,8 +69,8 @@ nobody_has_it() {
 check "one that nobody has is reported" nobody_has_it
 check "what is not there yet can be made up" sh -c 'espalier forecast dgemv m=1000 n=1000 A=rand x=rand | grep -c "^[ABC] " | grep -qx 3'
 
-# Servers of other master agents are told too, behind those that a call would go to.
-# This one believes nothing that it remembers: it asks its server.
+# Servers of other master agents are listed, too, behind those that a call would go to. This one does not trust its
+# memory: it asks its server.
 printf 'name = "MA2"\nlisten = "127.0.0.1:0"\nfreshness = "0"\naddress_file = "%s/agent2.address"\n' "$work" >agent2.conf
 start agent2 espalier-agent --foreground agent2.conf
 first=$agent
@@ -101,7 +101,7 @@ silent_one() {
 }
 check "one that is gone is reported, beside what the others know" silent_one
 
-# A datum that is fetched tells of the link between the servers, also on loopback, where nothing is probed.
+# A fetch of a datum measures the link between the servers, also on loopback, where nothing is probed.
 fetching_tells() {
     espalier call dgemv m=1000 n=1000 "A=data:$(cat A.id)" x=@x.mtx -o y=y.csv --server B || return 1
     [ "$(head -c 7 state-B/links/A.ring)" = ESPLINK ]

@@ -161,7 +161,7 @@ check "again, it goes on" put wide.npy A sticky
 check "with the datum that was begun" grep -qx "$(cat note)" wide.npy.id
 check "which is whole" got_back "$(cat wide.npy.id)" wide.npy
 check_fails any "and no note of it is left" noted
-# Its server is killed in the middle, and comes back at another address, with nothing of it.
+# Its server is killed in the middle, and comes back at another address, without any of it.
 put_over_restart() {
     for attempt in 1 2 3 4 5 6 7 8 9 10; do
         echo "attempt $attempt"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Data on servers below different leader agents: who looks for one is sent from agent to agent, and what cannot be had
-# is told with the server's reason, and never with that of an agent on the way.
+# Data on servers below different leader agents: a search for one is sent from agent to agent, and a datum that cannot
+# be had gives an error with the server's reason, and never with that of an agent on the way.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-agent espalier-sed
 

@@ -78,7 +78,7 @@ start_server S2
 check "and goes when that is back below the other master agent" wait_until gone S2
 check "where the other one stays, too" wait_until espalier data get "$other" back.mtx
 
-# Who has forgotten it hears of it from the other one.
+# A server that has forgotten it learns of it from the other one.
 agent=$second
 check "a datum is put once more" put
 stop S2 KILL

@@ -112,7 +112,7 @@ wait_until on_ranks
 check "four ranks solve a system whose blocks do not divide it" on_ranks
 check "and the log says on which grid" by psolve 'scalapack on 2 x 2 ranks, blocks of 2'
 
-# So do the client, the trace, and what the server keeps of it; of a small system a worker is told.
+# The client, the trace and the server's records name the grid, too; a small system goes to a worker.
 tells_ranks() {
     espalier call -v psolve 'A=[2,1;1,2]' 'B=[1;1]' >out && cat out &&
         grep -qx 'Computed  by ranks 0 to 3 as 2 x 2, blocks of 1' out &&
@@ -344,7 +344,7 @@ wait_until is_last_end 'was killed'
 check "ranks that came after all are replaced at once" is_last_end 'started again: rank'
 stop two
 
-# mpirun is missing: workers do what they can, and the reason is told.
+# mpirun is missing: workers do what they can, and the reason is reported.
 sed -e 's/^name.*/name = "without"/' -e 's|sed\.address|without.address|' -e 's|sed\.log|without.log|' -e 's|/state"|/alone"|' sed.conf >without.conf
 echo 'mpirun = "no-such-mpirun"' >>without.conf
 start without espalier-sed --foreground "$work/without.conf"
@@ -353,7 +353,7 @@ alone() { espalier call dgemm 'A=[1,2;3,4]' 'B=[1,0;0,1]' --server without >out 
 refused() { ! espalier call psolve 'A=[1,2;2,5]' 'B=[1;1]' --server without >out 2>&1 && cat out && grep -q "there is no program 'no-such-mpirun'" out; }
 check "without mpirun workers compute what they can" alone
 check "and what only ranks could is refused with the reason" refused
-# So agents choose others for that, and tell why.
+# Agents choose other servers for parallel calls, and give the reason.
 not_offered() {
     espalier forecast --json psolve n=500 nrhs=1 >out.json && cat out.json && ! jq -e '.. | objects | select(.server? == "without" and .compute_s?)' out.json &&
         espalier forecast psolve n=500 nrhs=1 >out && cat out && grep 'without' out | grep -q "only ranks compute psolve there, and the ranks of this server are not there: .*no program 'no-such-mpirun'"

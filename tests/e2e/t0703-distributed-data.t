@@ -258,8 +258,8 @@ check "one of more ranks than there are is kept, and what that means is reported
 no_such() { ! espalier data show "$A" --zoom 1:2 2>error && grep -q "expected rows and columns from 1" error; }
 check "a zoom that is none is an error" no_such
 
-# A server that chooses by itself. What it knows of its ranks is that they are very fast, so that the choice does
-# not hang on what else this machine does.
+# A server that chooses by itself. Its profile claims that its ranks are very fast, so that the choice does not depend
+# on the load of this machine.
 mkdir -p state
 printf '%s\n' 'espalier-ranks 2' 'ranks 2' 'flops 1e+12' 'latency_s 1e-07' 'byte_s 1e-12' 'fill_byte_s 1e-15' \
     'kernel gemm 1e-15 0 0 0 0 0 0 1e-09' 'end d0b73380' >state/ranks

@@ -223,7 +223,7 @@ start two espalier-sed --foreground "$work/two.conf"
 wait_until returns
 check "nor lost" same "$A"
 
-# ---- whoever ordered it goes away in the middle: nobody is left with what nobody can name ----
+# ---- the program that ordered it goes away in the middle: no nameless datum stays ----
 
 has_ended() { count_lines ": fetched, \|cannot be fetched" three; }
 more_ended() { [ "$(has_ended)" -gt "$ended" ]; }

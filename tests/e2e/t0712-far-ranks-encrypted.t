@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# As t0710 and t0711 with certificates: ranks on two other hosts fetch their pieces from another server, and lend them to it, over
-# encrypted connections.
+# t0710 and t0711 with certificates: ranks on two other hosts fetch their pieces from another server, and lend them to
+# it, over encrypted connections.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 secured=yes
 . "${top_srcdir:?}/tests/e2e/far_hosts.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Files of data change under a server that is up, by a bit or by their length, while the datum is in memory, on the disk
-# only, or larger than the memory: whoever reads, copies, moves or computes with it gets what was put, or is told.
+# only, or larger than the memory: a read, a copy, a move or a call gets the data that were put, or an error.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-agent espalier-sed od dd truncate
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# How many copies of data stay: those that a server lets others keep have a limit of bytes, and where memory or disk is
-# short, copies go that were used longest ago. What is to stay for good never does.
+# How many copies of data stay: the copies that a server lets other servers keep have a limit of bytes, and where memory
+# or disk is short, the copies that were used longest ago go. Persistent data never do.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-agent espalier-sed curl
 

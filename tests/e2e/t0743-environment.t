@@ -83,7 +83,7 @@ check "a routine sees no variable that binds its threads or that another mpirun 
 check "the log names what was dropped" grep -q "environment's .*OMP_PROC_BIND.* dropped" server.log
 check "also settings of the ORB" grep -q "environment's .*OMNIORB_CONFIG.* dropped" agent.out
 stop server
-# Also where the allocator is another one. Sanitizers must be loaded first, so that they are left out.
+# The same must hold with another allocator. Sanitizers must be loaded first, so that they are left out.
 if grep -q '__asan_init\|__tsan_init' "$top_builddir/sed/espalier-crd"; then
     LD_PRELOAD=
 else

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Calls go on when somebody has removed the folders of a server's workers, as programs do that clean /tmp, with the folders
-# above them or not, and its state_dir; and a limit of files' sizes ends no daemon.
+# Calls go on when a program that cleans /tmp has removed the folders of a server's workers, with the folders above them
+# or not, and its state_dir; and a limit of files' sizes ends no daemon.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-agent espalier-sed prlimit flock curl
 

@@ -94,7 +94,7 @@ static int nowhere(void)
     return 0;
 }
 
-/* What a forecast takes to go in. */
+/* Inputs of a forecast. */
 static int forecast(void)
 {
     struct fast_value values[] = {
@@ -109,7 +109,7 @@ static int forecast(void)
     return 0;
 }
 
-/* What cannot be forecast leaves everything as it was. */
+/* A call that cannot be forecast leaves everything as it was. */
 static int refused(void)
 {
     const struct fast_value values[] = {{.name = "m", .value = N},

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whatever the bytes are: reading them as a flow ends with a program or an error with a text; what was
- * accepted becomes a plan or an error, and a plan runs to its end.
- */
+ * Reading any bytes as a flow ends with a program or an error with a text; an accepted program becomes a
+ * plan or an error, and a plan runs to its end. */
 #include "core/flow/program.h"
 #include "simulate/simulation.h"
 #include "tests/fuzz/replay.h"
@@ -38,7 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct flow_program *program;
     struct flow_plan *plan;
     struct esp_error error = {0};
-    if (flow_program_parse((const char *)data, size, "fuzz", flow_problems_of_set(NULL), &program, &error) != ESP_OK) {
+    if (flow_program_parse((const char *)data, size, "fuzz", flow_problems_of_set(NULL), &program, &error) !=
+        ESP_OK) {
         check(error.text[0] != 0 && !program);
         return 0;
     }

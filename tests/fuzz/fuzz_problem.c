@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whatever the bytes are: parsing them ends with a set of problems or an error with a text, and what was
- * accepted survives its canonical form, binding and help.
- */
+ * Parsing any bytes ends with a set of problems or an error with a text, and an accepted set survives its
+ * canonical form, binding and help. */
 #include "core/problem/problem.h"
 #include "core/problem/problem_help.h"
 #include "tests/fuzz/replay.h"
