@@ -73,8 +73,8 @@ struct platform_job {
 /* Submits and calls them all, each at its time. Returns the virtual seconds until the last result is back,
  * negative when one failed. */
 double platform_workload(struct platform *platform, const struct platform_job *jobs, size_t n);
-/* The same of calls that do not end, so many virtual milliseconds between them, run for so many more. Returns
- * how many were neither refused nor ended. Once per platform. */
+/* Makes calls that do not end, so many virtual milliseconds between them, and runs for so many more.
+ * Returns how many were neither refused nor ended. Once per platform. */
 size_t platform_burst_apart(struct platform *platform, const struct request *request, size_t n,
                             int64_t gap_ms, int64_t more_ms);
 

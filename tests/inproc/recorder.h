@@ -31,7 +31,7 @@ struct node {
     char undelivered_address[64];
     char from[64], gone[64];
     uint64_t gone_incarnation;
-    const char *asks; /* who has hung up is asked there whether it still lives */
+    const char *asks; /* the client that has hung up is asked there whether it still lives */
     struct call *kept;
     int64_t due_ns;
     uint8_t *memory;
@@ -61,7 +61,7 @@ struct mortal {
 };
 void mortal_begin(struct mortal *mortal, const char *name, uint64_t incarnation, const char *to);
 void mortal_kill(struct mortal *mortal);
-/* What main() does in that process: does not return; nothing in any other one. */
+/* Code of main() in that process: does not return there; does nothing in any other process. */
 void mortal_live(int argc, char **argv, enum esp_status (*open)(struct transport **, struct esp_error *));
 
 /* Posts a pulse. */

@@ -73,7 +73,7 @@ struct rig {
     uint32_t n_servers, capable;
     uint64_t answers;
     uint32_t n_catalog, n_texts;
-    /* What its life is made of, for rig_restart(), and its former selves. */
+    /* Parts from which rig_restart() makes the server again, and its former instances. */
     struct server_options options;
     const char *parents[1];
     struct rig_past {
@@ -92,7 +92,7 @@ struct rig_options {
     double cpu_share;   /* of the wall time that measured jobs take; 0: not told */
     double (*cpu_quota)(void);
     bool confined;
-    bool senses; /* the test tells of the processor */
+    bool senses; /* the test provides the processor's readings */
     bool parent;
     const char *problems;    /* description text; NULL: "copy" and "task" */
     uint64_t store_memory;   /* data live there; 0: none do */
@@ -103,7 +103,7 @@ struct rig_options {
     const char *name;        /* NULL: "sed" */
     const char *parent_name; /* an agent of the test's; NULL: as `parent` says */
     uint64_t seed;           /* of the network; 0: 1 */
-    bool porters;            /* it has some, who are never there: data without bytes need none */
+    bool porters;            /* the server's porters never come: data without bytes need none */
     struct rig *beside;      /* in the network of that one, which is closed last */
 };
 
@@ -112,8 +112,8 @@ struct rig_options {
 void rig_open(struct rig *rig, const struct rig_options *options);
 void rig_close(struct rig *rig);
 
-/* As if its process were killed: nothing of it answers, what it computed is lost. It may be called from
- * another node's operations; so may its restart, as another incarnation that knows nothing. */
+/* Acts as if the server's process were killed: nothing of it answers, its results are lost. It may be
+ * called from another node's operations; so may its restart, as another incarnation that knows nothing. */
 void rig_kill(struct rig *rig);
 void rig_restart(struct rig *rig);
 
@@ -123,7 +123,7 @@ void rig_run(struct rig *rig, double seconds);
 void rig_end_jobs(struct rig *rig);
 double rig_now(const struct rig *rig);
 
-/* What came of a request. */
+/* Result of a request. */
 struct answered {
     bool done;
     bool awaited;           /* it is to start again, as it says with its refusal, or its report */
@@ -173,7 +173,7 @@ void rig_await(struct rig *rig, uint64_t client, uint64_t oldest, const uint64_t
                uint64_t patience_ms, struct answered *answered);
 void rig_follow(struct rig *rig, struct session_id session, uint64_t seen, double progress,
                 uint64_t patience_ms, struct answered *answered);
-/* Its client has noted the job: it is to be kept. */
+/* The session's client has noted the job: the server is to keep it. */
 void rig_keep(struct rig *rig, struct session_id session, struct answered *answered);
 void rig_cancel(struct rig *rig, struct session_id session, struct answered *answered);
 /* Sent and answered at once. */

@@ -132,7 +132,7 @@ static void promised_load(struct simulated_server *s, struct load *load)
         load_place(load, promise->seconds, now(s));
 }
 
-/* As a real server counts what has not arrived of its sessions' arguments. */
+/* Counts the missing bytes of its sessions' arguments, as a real server does. */
 static uint64_t incoming_bytes(const struct simulated_server *s)
 {
     const struct path *link = &s->options.link;
@@ -163,7 +163,7 @@ static void tell_model(const struct simulated_server *s, struct arena *arena, st
     cost_set_clear(&set);
 }
 
-/* As servers do: with all else that they tell once, and not again with each change of their load. */
+/* Sends this with all else that servers report once, and not again with each change of their load. */
 static void tell_fetched(const struct simulated_server *s, struct arena *arena, struct node_record *record)
 {
     const struct told_link link = {.peer = s->options.fetched_from, .path = s->options.fetched};
@@ -450,7 +450,7 @@ static void on_stage_over(struct timer *timer, int64_t now_ns, void *context)
     begin_next(s);
 }
 
-/* Those that wait get the slots that are free, in the order in which they are whole. */
+/* Waiting sessions get the slots that are free, in the order in which their arguments are complete. */
 static void begin_next(struct simulated_server *s)
 {
     while (s->running < s->options.slots) {

@@ -49,7 +49,7 @@ void simulated_stop(struct simulated_server *server);
 void simulated_drain(struct simulated_server *server, bool draining);
 /* Takes no sessions, and says that it starts again. */
 void simulated_will_return(struct simulated_server *server);
-/* The same, but says that it ends, and is to be expected back for so long. */
+/* Leaves, too, but says that the server ends and is to be expected back for so long. */
 void simulated_may_return(struct simulated_server *server, uint64_t ms);
 /* Tells that these problems (texts, each with a NUL; one empty text: none) are disabled on it, as real ones
  * do: with its next report. */
@@ -69,7 +69,7 @@ const char *simulated_name(const struct simulated_server *server);
 
 /* The digest under which a problem of that name and signature is known. */
 uint64_t simulated_digest(const char *problem, const char *signature);
-/* Its description. */
+/* Writes the description of that problem. */
 void simulated_text(const char *problem, const char *signature, char *text, size_t size);
 
 #endif

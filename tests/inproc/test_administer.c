@@ -29,7 +29,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* What came of an order. */
+/* Result of an order. */
 struct came {
     bool done;
     enum esp_status status;
@@ -308,7 +308,7 @@ static void orders_survive_a_network_that_loses_and_reorders(void **state)
     const char *targets[] = {"la-0", "la-2", "ma"};
     for (int i = 0; i < 30; i++) {
         struct came came = order("ma", "la-1", "move", targets[i % 3]);
-        /* Its answer may be lost, and then it may have moved: "already". */
+        /* The answer may be lost after the node has moved; a repeated order then gives "already". */
         assert_true(came.status == ESP_OK || came.status == ESP_TIMEOUT || came.status == ESP_INVALID ||
                     came.status == ESP_BUSY || came.status == ESP_NOT_FOUND || came.status == ESP_REFUSED);
         platform_run_ms(&platform, 3000);
@@ -431,7 +431,7 @@ static void what_cannot_be_written_counts_and_is_written_later(void **state)
     rmdir(folder);
 }
 
-/* As a daemon does: where its file names that parent. */
+/* Starts the node as a daemon does: below the parent that its file names. */
 static struct agent *start_kept(const char *folder, const char *name, const char *listen, const char *parent,
                                 uint64_t incarnation)
 {
@@ -468,7 +468,7 @@ static struct agent *start_at(const char *name, const char *listen, const char *
     return agent;
 }
 
-/* As when a whole platform is started again and its addresses are chosen freely: names decide. */
+/* A whole platform is started again and its addresses are chosen freely: names decide. */
 static void a_move_survives_that_all_addresses_change(void **state)
 {
     (void)state;
@@ -576,7 +576,7 @@ static unsigned count_lines(const char *path, const char *what)
     return n;
 }
 
-/* It looks once a minute; whoever reads the log wants to know it once. */
+/* The node looks once a minute, but logs a finding once. */
 static void a_preferred_parent_that_stays_away_is_told_once(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a master agent decides ahead: the same as if the requests had come, and only where that is safe.
- */
+ * Decisions that a master agent makes ahead of requests: they equal those that requests would have got,
+ * and are made only where that is safe. */
 #include "agent/agent_internal.h"
 #include "core/choice/ahead.h"
 #include "tests/inproc/platform.h"
@@ -80,7 +80,7 @@ static void they_are_spread_as_single_requests_are(void **state)
     platform_run_ms(&platform, 30000); /* all is over, and told */
     for (uint32_t i = 0; i <= n; i++)
         ask(TINY_FLOP, 0, single);
-    /* What the calls before took has been learned meanwhile: one may go elsewhere. */
+    /* The durations of earlier calls have been learned meanwhile: one call may go elsewhere. */
     for (size_t i = 0; i < sizeof ahead / sizeof *ahead; i++)
         assert_in_range(ahead[i] + 1, single[i], single[i] + 2);
 }
@@ -151,7 +151,7 @@ static void nonsense_is_cut(void **state)
     arena_clear(&arena);
 }
 
-/* What a queue is told as is a difference of times, and what rounding leaves of it is none. */
+/* The queue in a decision is a difference of times; a rest from rounding counts as none. */
 static void a_rest_of_rounding_is_no_queue(void **state)
 {
     (void)state;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where data are, told upward: a server below a leader below a master, all of them real, and who asks for a
- * datum is sent down to it.
- */
+ * Reports of where data are: a server below a leader below a master, all of them real. A request for a
+ * datum is sent down to the server. */
 #include "tests/inproc/server_rig.h"
 
 #include "agent/agent.h"

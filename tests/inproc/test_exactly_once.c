@@ -4,10 +4,8 @@
  * virtual time, while replies are lost, requests come doubled and late, connections between nodes lose
  * messages, and servers are killed and started again in the middle of it. Each execution of each call is
  * counted.
- *
- * A run is given by its seed, which is told when it fails: ESP_TEST_SEED=N repeats it alone; ESP_TEST_RUNS=N
- * makes more of them.
- */
+ * A run is given by its seed, which is printed when it fails: ESP_TEST_SEED=N repeats it alone;
+ * ESP_TEST_RUNS=N makes more of them. */
 #include "tests/inproc/server_rig.h"
 
 #include "agent/agent.h"
@@ -45,7 +43,7 @@ static const char *const names[SERVERS] = {"A", "B"};
     "problem copy \"y := x\"\n    in int n\n    in double x[n]\n    out double y[n]\n" IDEMPOTENT            \
     "    work 3e4*n\nimplementation c\n    c copy(n, x, y) in libcopy.so\n"
 
-/* What the client sleeps passes on the clock of all, and takes no time of ours. */
+/* A sleep of the client passes on the clock of all nodes, and takes no real time. */
 int nanosleep(const struct timespec *wanted, struct timespec *left)
 {
     struct transport *transport = world.rigs[0].transport;
@@ -54,7 +52,7 @@ int nanosleep(const struct timespec *wanted, struct timespec *left)
     return 0;
 }
 
-/* So does what it waits for news of a poll: nobody but this thread brings any. */
+/* A wait of the client for news of a poll passes there, too: only this thread brings news. */
 int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until)
 {
     struct timespec now;
@@ -90,7 +88,7 @@ static void count_start(void *arg, const struct job *job)
 /* Less than the orphan lease: this network tells servers also over what is cut that a call was given up. */
 #define LONGEST_SILENCE_MS 12000
 
-/* As if it were stopped, but for what lies in its sockets: nobody hears of it. */
+/* Acts as if the server were stopped, except that messages in its sockets are kept: no node notices. */
 static void silence(struct world *w, int i, bool silent)
 {
     struct transport *transport = w->rigs[0].transport;
@@ -252,7 +250,7 @@ struct way {
 /* A session that has lost so many servers is given up: it may be what ends them. */
 #define MOST_LOSSES 8
 
-/* What must hold after each call, whatever has happened; `kills`: of servers meanwhile. */
+/* Conditions that must hold after each call in any case; `kills`: of servers meanwhile. */
 static void check(struct world *w, const struct way *way, int number, enum esp_status status, unsigned kills)
 {
     const unsigned executed = w->executed[number];

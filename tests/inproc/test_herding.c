@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls whose descriptions say nothing true about how long they take: a real agent, real servers, workers on
- * virtual time. Whatever is declared, the calls spread over the slots as they would if all were known.
- */
+ * Calls whose descriptions say nothing true about how long they take: a real agent, real servers, workers
+ * on virtual time. With any declared work, the calls spread over the slots as they would if all were
+ * known. */
 #include "tests/inproc/server_rig.h"
 
 #include "agent/agent.h"
@@ -88,7 +88,7 @@ static uint64_t completed(void)
     return sum - world.completed_before;
 }
 
-/* ---- a client that calls where it is told to ---- */
+/* ---- a client that calls the server that the agent names ---- */
 
 struct client_call {
     struct session_id session;
@@ -174,7 +174,7 @@ static double seconds_for_all_at_once(void)
     return rig_now(&world.rigs[0]) - start_s;
 }
 
-/* So many are there at any time. */
+/* This many calls are there at any time. */
 static double seconds_for_clients(void)
 {
     const double start_s = rig_now(&world.rigs[0]);
@@ -231,7 +231,7 @@ static void clients_fill_all_slots_when_far_too_much_work_is_declared(void **sta
     check(NAP("    work 1e12*n\n"), 1e12, seconds_for_clients);
 }
 
-/* What a call takes on each server. */
+/* Duration of a call on each server. */
 static const double uneven_s[SERVERS] = {0.2, 0.8, 0.4, 0.4};
 
 /* Calls that begin when a slot is free, and never wait for a better one: the time of the last one's end. */

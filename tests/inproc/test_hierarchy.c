@@ -308,7 +308,7 @@ static void the_tree_is_told_parents_first(void **state)
     assert_int_equal(reply.tree_reply.n_records, 1);
     assert_string_equal(reply.tree_reply.records[0].parent, "la-1");
     message_clear(&reply);
-    /* Who was just started does not know all yet. */
+    /* An agent that was just started does not know all servers yet. */
     tree.tree.node = "nowhere";
     assert_int_equal(transport_call(platform.transport, "ma", &tree, 1000, &reply, &error), ESP_NO_SERVER);
     message_clear(&reply);
@@ -568,7 +568,7 @@ static void the_busy_one_is_avoided(const char *parent, size_t nodes)
     assert_string_equal(server, "next");
 }
 
-/* What was sent to a server first is in the way of what comes next. */
+/* A message that was sent to a server earlier delays the next one. */
 static void a_busy_link_is_avoided(void **state)
 {
     (void)state;
@@ -576,7 +576,7 @@ static void a_busy_link_is_avoided(void **state)
     the_busy_one_is_avoided("ma", 2);
 }
 
-/* Also by a leader agent that tells its master only of the best one. */
+/* The choice is the same by a leader agent that reports only the best server to its master. */
 static void leaders_know_what_is_on_its_way(void **state)
 {
     (void)state;
@@ -705,7 +705,7 @@ static void who_asks_for_a_description_on_its_way_gets_it(void **state)
     inproc_set_faults(platform.transport, &network);
     platform_agent(&platform, "ma", "");
     platform_server(&platform, "s", "ma");
-    /* Whatever the moment, the answer is "unknown" or the description, never anything between. */
+    /* The answer is at any moment "unknown" or the description, never anything between. */
     for (int i = 0; i < 40; i++) {
         struct message describe = {.kind = MESSAGE_DESCRIBE, .describe = {.problem = "job"}};
         struct told told = {0};
@@ -722,7 +722,7 @@ static void who_asks_for_a_description_on_its_way_gets_it(void **state)
     }
 }
 
-/* Its parent has heard of it, and not yet of what it solves. */
+/* The parent knows the server, but not yet its problems. */
 static void what_one_that_has_just_joined_solves_is_waited_for(void **state)
 {
     (void)state;

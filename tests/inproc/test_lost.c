@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is said of problems that nobody solves, and of nodes that are not there, since a node was lost.
- */
+ * Answers about problems that no server solves, and about nodes that are not there, after a node was lost. */
 #include "core/choice/terms.h"
 #include "core/hierarchy/absent.h"
 #include "core/hierarchy/returning.h"
@@ -163,7 +162,7 @@ static void expect_gone(struct platform *p, bool returns)
     expect_awaited(p, "jobb", "", false);
     expect_node(p, "s", returns ? ESP_NO_SERVER : ESP_NOT_FOUND);
     expect_described(p, "job",
-                     returns ? ESP_OK : ESP_UNKNOWN_PROBLEM); /* who asks first waits as others do */
+                     returns ? ESP_OK : ESP_UNKNOWN_PROBLEM); /* the first client waits as others do */
     expect_described(p, "jobb", ESP_UNKNOWN_PROBLEM);
 }
 
@@ -258,8 +257,8 @@ static void remove_file(const char *folder, const char *name)
     unlink(path);
 }
 
-/* Its agent dies meanwhile, with and without a word, and is another process then. `dir`: it has a state
- * folder. */
+/* The server's agent dies meanwhile, with and without a message, and is another process then. `dir`: it
+ * has a state folder. */
 static void an_agent_that_is_started_again_waits_for_those_that_it_waited_for(void **state)
 {
     (void)state;

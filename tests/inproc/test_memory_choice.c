@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What memory has to do with the choice of a server: what is free, what was promised, what others hold.
- */
+ * Memory in the choice of a server: free memory, promised memory, memory of other programs. */
 #include "tests/inproc/platform.h"
 #include "tests/unit/unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Master agents that pass on what they cannot serve: to each other master once, whoever is dead or cut off.
- */
+ * Master agents that pass on requests that they cannot serve: to each other master once, also when some
+ * are dead or cut off. */
 #include "redirector/redirector.h"
 #include "tests/inproc/platform.h"
 #include "tests/unit/unit.h"
@@ -171,7 +171,7 @@ static void who_says_nothing_is_waited_for_once_and_not_for_long(void **state)
     platform_run_ms(&platform, 8000);
     stop("ma-2", true);
     assert_in_range(ms_of("ma-0", ESP_UNKNOWN_PROBLEM), 900, 1200);
-    for (int i = 0; i < 3; i++) /* whoever has not noticed does so now */
+    for (int i = 0; i < 3; i++) /* a master that has not noticed does so now */
         ms_of(i == 2 ? "ma-3" : names[i], ESP_UNKNOWN_PROBLEM);
     for (int i = 0; i < N_MASTERS; i++)
         if (i != 2)
@@ -191,7 +191,7 @@ static void who_was_silent_is_asked_again(void **state)
     ms_of("ma-0", ESP_OK);
 }
 
-/* Its answer waits for a server that has stopped, for longer than it may take to say that it has it. */
+/* The peer's answer waits for a stopped server, for longer than the peer may take to confirm the request. */
 static void who_has_a_request_is_waited_for(void **state)
 {
     (void)state;
@@ -209,7 +209,7 @@ static void who_has_a_request_is_waited_for(void **state)
     }
 }
 
-/* As a daemon does it. */
+/* Answers as a daemon does. */
 static void start_again(int i)
 {
     agent_drop(masters[i]);
@@ -251,7 +251,7 @@ static void what_waits_at_a_fresh_one_is_served_where_it_can_be(void **state)
     assert_int_equal(describe("ma-0", &error), ESP_OK);
 }
 
-/* It is not sure, and so is nobody who asks it; what peers ask does not wait. */
+/* The peer is not sure, and neither is a master that asks it; requests of peers do not wait. */
 static void peers_of_a_fresh_one_are_not_sure_either(void **state)
 {
     (void)state;

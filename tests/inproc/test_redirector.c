@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Master agents and their redirectors: who is named to clients, who is lost, and what the lost ones solved.
- */
+ * Master agents and their redirectors: the masters that clients get, the lost masters, and the problems
+ * that the lost ones solved. */
 #include "core/hierarchy/membership.h"
 #include "core/hierarchy/absent.h"
 #include "core/hierarchy/lost_problems.h"
@@ -216,7 +216,7 @@ static void a_redirector_tells_which_masters_it_has_lost(void **state)
     redirector_stop(redirector, "end");
 }
 
-/* What a lost master solved is missing: neither known to the others, nor unknown. */
+/* A problem that only a lost master solved is missing: neither known to the others, nor unknown. */
 static void what_a_lost_master_solved_is_told(bool its_server_first)
 {
     struct agent *a = start_master("ma-a"), *b = start_master("ma-b");
@@ -266,13 +266,14 @@ static void the_children_of_a_dead_master_go_to_another_one(void **state)
     platform_run_ms(&platform, 2000);
     agent_figures(b, &figures);
     assert_int_equal(figures.nodes, 2);
-    assert_int_equal(nodes(leader), 1); /* who was below the leader stays there */
+    assert_int_equal(nodes(leader), 1); /* a node below the leader stays there */
     agent_drop(a);
     agent_drop(b);
     redirector_stop(redirector, "end");
 }
 
-/* Its redirector tells the other one where it is now, and that one the children that it has taken in. */
+/* The redirector of a master passes its new address to the other redirector, which passes on the children
+ * that the master has taken in. */
 static void the_children_of_a_master_find_it_at_another_address(void **state)
 {
     (void)state;
@@ -316,7 +317,7 @@ static void the_children_of_the_only_master_find_it_at_another_address(void **st
     platform_run_ms(&platform, 15000);
     agent_figures(a, &figures);
     assert_int_equal(figures.nodes, 2);
-    assert_int_equal(nodes(leader), 1); /* who was below the leader stays there */
+    assert_int_equal(nodes(leader), 1); /* a node below the leader stays there */
     agent_drop(a);
     redirector_stop(redirector, "end");
 }

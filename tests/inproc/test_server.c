@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a client sees of a server daemon: identity, validation, data, waiting, ends.
- */
+ * A server daemon as a client sees it: identity, validation, data, waiting, ends. */
 #include "tests/inproc/server_rig.h"
 
 #include <stdio.h>
@@ -324,7 +323,7 @@ static void the_queue_is_capped(void **state)
     assert_non_null(strstr(answers[3].text, "2 sessions wait on server sed; at most 2"));
 }
 
-/* One runs; of those that wait, each client has its part, whoever came first. */
+/* One session runs; each client has its share of the waiting ones, in whatever order they came. */
 static void a_full_queue_has_places_for_others(void **state)
 {
     (void)state;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a server forgets because its client says that it has ended there, though an older session is open.
- */
+ * Sessions that a server forgets because their client reports their end, though an older session is open. */
 #include "tests/inproc/server_rig.h"
 
 #include <string.h>

@@ -96,8 +96,7 @@ static void a_newer_await_ends_the_older_one(void **state)
     assert_int_equal(newer.sequence, 1);
 }
 
-/* While a poll waits, sessions that nobody asks for any more are acknowledged: the poll still hears of its
- * own. */
+/* While a poll waits, abandoned sessions are acknowledged: the poll still gets the end of its own. */
 static void an_acknowledgement_leaves_an_await_as_it_is(void **state)
 {
     (void)state;

@@ -149,7 +149,7 @@ static void a_chunk_that_is_late_changes_nothing(void **state)
     assert_memory_equal(x, y, sizeof x);
 }
 
-/* The same chunk is still on its way in when `run` comes. */
+/* The chunk that is sent again is still arriving when `run` comes. */
 static void a_computation_waits_for_moving_chunks(void **state)
 {
     (void)state;

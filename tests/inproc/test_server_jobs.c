@@ -230,8 +230,8 @@ static const char task_and_once[] =
     "    work flop\n    idempotent no\n"
     "implementation c\n    c task(flop, k, r) in libtask.so\n";
 
-/* Nobody may be there who would call it elsewhere: it gets through if it can. What may not be repeated is not
- * begun any more, and says so when the server is back. */
+/* Maybe no client is there that would call it elsewhere: the call is carried out if possible. A call that
+ * must not be repeated is not begun any more, and ends with an error when the server is back. */
 static void a_server_that_ends_begins_kept_jobs_only_that_may_be_repeated(void **state)
 {
     (void)state;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #define MIB (UINT64_C(1) << 20)
-/* Enough for a forecast to trust what it is told, whatever it was told before. */
+/* A forecast trusts its measurements after this many, even if earlier ones differed. */
 #define READINGS 300
 /* Elements of x, and as many of y, of a call that takes so many MiB. */
 #define ELEMENTS(mib) ((int32_t)((mib)*MIB / 16 - 4096))
@@ -94,7 +94,7 @@ static void what_is_there_again_is_given_again(void **state)
     assert_int_equal(answer.state, SESSION_RECEIVING);
 }
 
-/* What a session has touched is missing on the machine, and it is the server's own. */
+/* The memory that a session has touched is missing on the machine, but belongs to the server. */
 static void own_sessions_are_no_others(void **state)
 {
     (void)state;

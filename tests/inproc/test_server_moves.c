@@ -359,7 +359,7 @@ static void two_moves_to_different_places_leave_one(void **state)
     assert_int_equal(has_original("home") + has_original("far"), 1);
 }
 
-/* The same, and the word of "far" comes directly before it is to let go of its own, */
+/* The move is repeated, and the message of "far" comes directly before it is to drop its own datum. */
 static void a_word_that_comes_at_the_last_moment_leaves_one(void **state)
 {
     (void)state;
@@ -371,7 +371,7 @@ static void a_word_that_comes_at_the_last_moment_leaves_one(void **state)
     assert_int_equal(has_original("home") + has_original("far"), 1);
 }
 
-/* or when it has let go of it. */
+/* The message of "far" comes after it has dropped its own datum. */
 static void a_word_that_comes_late_moves_nothing(void **state)
 {
     (void)state;
@@ -389,7 +389,7 @@ static void home_drops_its_copy(void)
     assert_int_equal(drop_copy_at("home"), ESP_OK);
 }
 
-/* Who has nothing any more does not make another drop what he has. */
+/* A server that has lost its datum does not make another server drop its own. */
 static void a_giver_that_has_nothing_any_more_leaves_it_to_who_has_it(void **state)
 {
     (void)state;

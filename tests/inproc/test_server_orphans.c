@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What becomes of the sessions of clients that are gone, or seem to be.
- */
+ * Sessions of clients that are gone, or seem to be. */
 #include "tests/inproc/server_rig.h"
 
 #include <string.h>
@@ -67,7 +66,7 @@ static void who_comes_back_in_time_finds_its_computation(void **state)
     assert_int_equal(answer.state, SESSION_DONE);
 }
 
-/* Its wait was over before anybody looked whether it is there. */
+/* The client's wait was over before the server checked whether the client is there. */
 static void who_dies_in_a_short_wait_is_missed(void **state)
 {
     (void)state;

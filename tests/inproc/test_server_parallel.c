@@ -137,7 +137,7 @@ static void who_competes_for_the_processors_changes_nothing_of_that(void **state
     assert_true(goes_to_ranks(1e9));
 }
 
-/* What is left of the calls on the ranks counts; a worker is free. */
+/* The rest of the calls on the ranks counts; a worker is free. */
 static void a_worker_takes_what_would_wait_longer_for_ranks(void **state)
 {
     (void)state;
@@ -163,7 +163,7 @@ static struct answered call_only(int32_t n)
     return answered;
 }
 
-/* Its array is so large that it lies in memory that ranks share with the server. */
+/* The array is so large that it lies in memory that ranks share with the server. */
 static struct answered call_over(void)
 {
     enum { N = 20000 };
@@ -201,7 +201,7 @@ static void what_suits_no_implementation_is_refused_with_what_would(void **state
     assert_string_equal(by, "");
 }
 
-/* So that its client asks the next server; what workers compute as well is taken. */
+/* The refusal makes the client ask the next server; a problem that workers solve as well is accepted. */
 static void what_only_ranks_compute_is_refused_while_they_cannot_be_started(void **state)
 {
     (void)state;
@@ -282,7 +282,7 @@ static void a_call_begins_anew_where_what_it_was_given_is_there(void **state)
     assert_int_equal(rig.pool.started, 4);
 }
 
-/* So that it is called elsewhere. */
+/* The error makes the client call another server. */
 static void a_call_whose_ranks_do_not_come_is_told_as_one_that_was_lost(void **state)
 {
     (void)state;
@@ -359,7 +359,7 @@ static void that_ranks_cannot_be_started_reaches_the_parent(void **state)
     assert_false(rig.ranks_trouble);
 }
 
-/* Whatever work a description declares. */
+/* The result does not depend on the work that a description declares. */
 static void nor_more_than_they_can(void **state)
 {
     (void)state;

@@ -14,7 +14,7 @@
 
 enum { N = 3000, DISK = 64 << 20 };
 
-static struct rig base, home, far; /* the network; who has the original; who has a replica */
+static struct rig base, home, far; /* the network; the server with the original; the server with a replica */
 static struct disk *disks[2];      /* theirs */
 static struct agent *master;
 static double x[N];
@@ -108,7 +108,7 @@ static struct datum_id put(const char *server)
     return id;
 }
 
-/* What that server says of it. */
+/* Answer of that server about the datum. */
 static enum esp_status look(const char *server, const struct datum_id *id, uint32_t *mode, uint32_t *flags)
 {
     char text[DATUM_TEXT];
@@ -153,7 +153,7 @@ static void copy_to_far(const struct datum_id *id)
     rig_send(&far, &request, 10, &answered);
     rig_run(&far, 1);
     assert_int_equal(answered.status, ESP_OK);
-    run(1); /* the agent hears of it */
+    run(1); /* the agent learns of the copy */
 }
 
 static bool by_itself(struct errands *errands, struct thread_job *job)
@@ -259,7 +259,7 @@ static void damage_found_while_serving_makes_the_replica_the_original(void **sta
     assert_far_has_the_original(&id);
 }
 
-/* Also its header may be damaged, so that nothing is known of it but its name. */
+/* The header may be damaged, too, so that only the name of the datum is known. */
 static void damage_found_at_the_start_makes_the_replica_the_original(void **state)
 {
     (void)state;
@@ -363,7 +363,8 @@ static bool home_names_others(const struct datum_id *id)
     return names;
 }
 
-/* Whoever kept it, too, asks when it is back, also when the one that heard of it was restarted. */
+/* A server that kept a copy, too, asks when it is back, also when the server that knew of it was
+ * restarted. */
 static void what_was_deleted_while_a_server_was_away_goes_when_it_is_back(void **state)
 {
     (void)state;

@@ -543,8 +543,8 @@ static bool step(struct rig *with)
     return job != NULL;
 }
 
-/* Its store has no room for the copy for a while: the server that gives it counts one ask, and not each try.
- */
+/* The store of the server has no room for the copy for a while: the server that gives it counts one
+ * request, and not each try. */
 static void a_call_that_waits_for_room_asks_for_its_copy_once(void **state)
 {
     (void)state;
@@ -572,7 +572,7 @@ static void a_call_that_waits_for_room_asks_for_its_copy_once(void **state)
     rig_run(&asker, 60);
     assert_int_equal(first.state, SESSION_DONE);
     assert_int_equal(second.state, SESSION_DONE);
-    assert_int_equal(rig_counts(&asker).store.data, 0); /* who asks for the first time may not keep it */
+    assert_int_equal(rig_counts(&asker).store.data, 0); /* not kept for a first request */
     rig_close(&asker);
     rig_close(&source);
 }

@@ -38,7 +38,7 @@ static uint64_t traffic(const struct rig *of, bool moves)
     return begun;
 }
 
-/* Its ticket. */
+/* Ticket of the session. */
 static uint64_t offer(const char *address, struct datum_id *id)
 {
     char text[DATUM_TEXT];

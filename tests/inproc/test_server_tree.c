@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the agents above see of a server daemon: reports, estimates, placements, catalogues, its speed, and
- * how it leaves.
- */
+ * A server daemon as the agents above see it: reports, estimates, placements, catalogues, its speed, and
+ * how it leaves. */
 #include "tests/inproc/server_rig.h"
 
 #include "core/choice/estimate.h"
@@ -470,7 +469,7 @@ static void drain_briefly(void)
     assert_true(rig.record.draining);
 }
 
-/* How a call is refused by it now; whether its caller is told to wait. */
+/* The error with which the server refuses a call now; whether the caller is to wait. */
 static enum esp_status refuses_call(uint64_t number, bool *awaited)
 {
     struct answered answered;
@@ -499,7 +498,7 @@ static void a_server_tells_whether_it_starts_again(void **state)
     assert_false(awaited);
 }
 
-/* Who wanted it to start again has been killed, perhaps. */
+/* The process that wanted the restart may have been killed. */
 static void a_server_that_is_drained_briefly_takes_sessions_again_when_nobody_says_it_once_more(void **state)
 {
     (void)state;
@@ -720,7 +719,7 @@ static void a_measurement_that_fails_keeps_the_first_guess(void **state)
 #define PLAIN(test)   cmocka_unit_test_setup_teardown(test, open_plain, close_rig)
 #define SPECIAL(test) cmocka_unit_test_teardown(test, close_rig)
 
-/* Agents, and who looks at the weather, tell it from one that has none. */
+/* Agents, and clients that look at the weather, distinguish it from a server that has none. */
 static void a_sensor_that_has_read_nothing_yet_is_told(void **state)
 {
     (void)state;

@@ -397,7 +397,8 @@ static void requests_during_restarts_are_answered_one_way_or_the_other(void **st
         assert_int_equal(platform_figures(&platform, i).questions, 0);
 }
 
-/* Whatever the network does, the tree becomes whole when it is good again, and no placement stays behind. */
+/* After any faults of the network the tree becomes whole when the network is good again, and no placement
+ * stays behind. */
 /* More below one agent than one message holds: few servers, each with a long record. */
 enum { FAT_SERVERS = 300, FAT_SLOTS = 4096 };
 

@@ -20,7 +20,7 @@ void far_write(const char *name, const char *text, mode_t mode)
     assert_int_equal(chmod(path, mode), 0);
 }
 
-/* What mpirun runs as "agent HOST COMMAND". */
+/* The program that mpirun runs as "agent HOST COMMAND". */
 static void write_agent(void)
 {
     char text[2000];

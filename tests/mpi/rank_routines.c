@@ -106,7 +106,7 @@ void gate(MPI_Comm ranks)
     MPI_Barrier(ranks);
 }
 
-/* Its part alone: the descriptor has the leading dimension last. */
+/* Gets its part alone: the descriptor has the leading dimension last. */
 void scale(double factor, const int *desc, double *part)
 {
     int rows = desc[8];
@@ -175,7 +175,7 @@ int accumulate(MPI_Comm ranks, int rows, int block, const int *desc, double *par
     return status;
 }
 
-/* What one rank alone says wrong, all are told: 0 if they are. */
+/* A mistake in the arguments of one rank is reported to all ranks: returns 0 if it is. */
 int misplace(MPI_Comm ranks, int which)
 {
     double x[64] = {0}, y[64] = {0};

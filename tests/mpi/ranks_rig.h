@@ -17,7 +17,7 @@ void await_ranks(struct rig *rig, uint64_t started);
 /* Both, of the first job. */
 void open_ready(struct rig *rig, const struct ranks_options *wanted);
 
-/* Calls of "gate" end when it is open. Who has opened it shuts it again. */
+/* Calls of "gate" end when the gate is open. A test that has opened it shuts it again. */
 void shut_gate(void);
 void open_gate(void);
 
@@ -39,7 +39,7 @@ void does_not_wait_for_who_got_no_memory(struct rig *rig);
 /* Two calls at a time tell how far they are, and are cancelled, which ends the job. */
 void tells_how_far_it_is(struct rig *rig, struct process_grid grid);
 
-/* So many ranks soon take no processor time: together 20 ms in a second at most. */
+/* Expects that this many ranks soon take no processor time: together 20 ms in a second at most. */
 void become_idle(struct rig *rig, uint32_t n);
 
 pid_t parent_of(pid_t pid);

@@ -80,7 +80,7 @@ static struct matrix *random_datum(struct process_grid grid)
     return made;
 }
 
-/* From now on who takes it from the daemon computes with NaN. */
+/* From now on a rank that takes it from the daemon computes with NaN. */
 static void spoil(struct matrix *datum)
 {
     memset(datum->memory, 0xff, BYTES);
@@ -361,7 +361,7 @@ static void a_result_is_laid_otherwise_by_those_who_made_it(void **state)
     free_datum(d);
 }
 
-/* As the server tells it of a datum that it has laid otherwise, in its own memory. */
+/* Describes the datum as the server does after it has distributed it otherwise, in its own memory. */
 static struct matrix *lay(const struct matrix *datum, struct process_grid grid)
 {
     struct matrix *made = make_datum(grid);

@@ -153,8 +153,8 @@ static void a_rank_killed_there_fails_the_call_and_is_replaced(void **state)
     free(x);
 }
 
-/* As far as it can say it: one whose word does not come through is told by mpirun, which names nobody, and
- * the call may be made again. */
+/* The rank reports the cause if it can. If its report is lost, mpirun reports an end without naming a
+ * rank, and the call may be made again. */
 static void how_a_rank_there_ends_is_told(void **state)
 {
     (void)state;
@@ -205,7 +205,8 @@ static void a_rank_there_killed_by_somebody_is_no_crash_of_the_call(void **state
     }
 }
 
-/* It lives, and so does its connection: only that it answers nothing shows it. One that computes answers. */
+/* The rank lives, and so does its connection: only its missing answers show that it hangs. A rank that
+ * computes answers. */
 static void a_rank_there_that_is_stopped_in_a_call_counts_as_dead_after_a_while(void **state)
 {
     (void)state;
@@ -232,7 +233,7 @@ static void a_rank_there_that_is_stopped_in_a_call_counts_as_dead_after_a_while(
     rig_close(&own);
 }
 
-/* Also with those of MPI that would tidy up. */
+/* The handlers of MPI that would tidy up are tried, too. */
 static void what_a_job_shared_there_is_gone_when_the_next_one_has_started(void **state)
 {
     (void)state;

@@ -235,7 +235,7 @@ static void what_is_waited_for_is_told(void **state)
     assert_true(wait_s > 900 && wait_s <= 1000);
     assert_true(propose("dgemm", product, false).wait_s == 0);
     finish(job);
-    /* What is late is waited for as long again. */
+    /* A late answer gets the same time once more. */
     job = occupy(1e-6, (struct process_grid){1, 2, 64});
     usleep(200000);
     const double late_s = propose("dgemm", product, true).wait_s;

@@ -144,7 +144,7 @@ static struct rig_job *start_on_first_ranks(const char *problem, void *const *va
     return job;
 }
 
-/* What the call beside it is told when a rank that it has no part in is killed. */
+/* Error of the call beside it when a rank is killed that has no part in that call. */
 static struct job_end end_beside(struct rig_job *beside)
 {
     uint64_t before = jobs_started();

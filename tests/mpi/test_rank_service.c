@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What espalier_server.h gives to routines that ranks call.
- */
+ * Functions of espalier_server.h for routines that ranks call. */
 #include "tests/mpi/ranks_rig.h"
 
 #include <stdio.h>
@@ -77,8 +76,8 @@ static bool maps_file(struct rig *of, const char *begins, const char *has, char 
     return found;
 }
 
-/* What ranks of a host pack messages in has no name that they could leave behind, and takes nothing of
- * /dev/shm, which may be small. Windows of a routine's own are where they go with the job. */
+/* The memory in which ranks of a host pack messages has no name that could stay behind, and takes nothing
+ * of /dev/shm, which may be small. A routine's own windows lie in a folder that goes with the job. */
 static void what_ranks_share_goes_with_the_job(void **state)
 {
     (void)state;

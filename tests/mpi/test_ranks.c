@@ -52,8 +52,8 @@ static void parts_with_gaps_between_their_columns_come_back_whole(void **state)
         multiplies(&rig, grids[i / 4], rows[i % 4], 21, 260, true);
 }
 
-/* Who is through first must not leave others waiting for its last message, and who sleeps must not miss the
- * next call: tiny and large ones, on grids that share some of their ranks. */
+/* A rank that is through first must not leave others waiting for its last message, and a sleeping rank
+ * must not miss the next call: tiny and large ones, on grids that share some of their ranks. */
 static void calls_follow_each_other_on_changing_grids(void **state)
 {
     (void)state;
@@ -293,7 +293,7 @@ static double forecast_of_trsm(char side, int m, int n, struct process_grid *gri
     return proposal.seconds;
 }
 
-/* What counts is the order of the triangle and not the work, which is said to be the same here. */
+/* The order of the triangle counts and not the work, which is declared equal here. */
 static void triangular_solves_have_a_model_of_their_own(void **state)
 {
     (void)state;

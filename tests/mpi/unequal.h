@@ -13,7 +13,7 @@ struct trial_grid {
     int comm, context, p, q, row, col, block;
 };
 
-/* The same draws on all ranks. Each returns how many of its results are wrong. */
+/* Tests with equal draws on all ranks. Each returns how many of its results are wrong. */
 int trials_s(struct random *random, const struct trial_grid *grid);
 int trials_d(struct random *random, const struct trial_grid *grid);
 int trials_c(struct random *random, const struct trial_grid *grid);

@@ -66,7 +66,7 @@ static int index_of(int own, int block, int ranks, int which)
     return (own / block * ranks + which) * block + own % block;
 }
 
-/* What this rank has of the matrix, with a gap behind each column. */
+/* This rank's part of the matrix, with a gap behind each column. */
 static struct held hold(const struct trial_grid *grid, const SCALAR *a, int m, int n)
 {
     const int b = grid->block;

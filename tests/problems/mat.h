@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrices as the tests of the problems reckon with them: always double complex, whatever type the problem
- * has, so that one check serves all types and never uses the routine that it checks. Real types have zero
- * imaginary parts. What the generators make is exact in single precision too.
- */
+ * Matrices of the problems' tests: always double complex, whatever type the problem has, so that one check
+ * serves all types and never uses the routine that it checks. Real types have zero imaginary parts. The
+ * generators' matrices are exact in single precision too. */
 #ifndef TESTS_PROBLEMS_MAT_H
 #define TESTS_PROBLEMS_MAT_H
 

@@ -73,7 +73,7 @@ static void driver(struct trial *trial)
     run_fails(trial, "B has 4 rows, but n = 5");
 }
 
-/* What was solved is the equilibrated system, if it was. */
+/* The solved system is the equilibrated one, if it was equilibrated. */
 static struct mat scaled_back(struct trial *trial, struct mat B)
 {
     char equed = (char)creal(result_number(trial, "equed"));

@@ -34,7 +34,7 @@ static bool is_plain_name(const char *problem)
     return false;
 }
 
-/* Those whose calls hang together are tried through a server. */
+/* Problems whose calls depend on each other are tried through a server. */
 static bool has_a_state(const struct problem *problem)
 {
     for (uint32_t i = 0; i < problem->n_arguments; i++)

@@ -27,7 +27,7 @@ try {
 
 static struct rig rig;
 
-/* What a rank says before it ends. */
+/* Last message of a rank before it ends. */
 static void print(void *arg, uint64_t job_id, const char *line)
 {
     (void)arg;

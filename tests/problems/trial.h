@@ -38,7 +38,7 @@ int trial_size(int i);
 
 void trial_case(struct trial *trial, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same case goes on with another problem of the same type (getrf for dgetrf), without inputs; NULL: with
+/* The case continues with another problem of the same type (getrf for dgetrf), without inputs; NULL: with
  * the one that is tried. */
 void use(struct trial *trial, const char *root);
 
