@@ -6,9 +6,9 @@
 
 #include "core/problem/problem.h"
 
-/* All problems of the set: first those whose sessions have taken the most time here, as the file of forecasts
- * against actual times in the server's state_dir tells (sed/forecast/accuracy.h; NULL: there is none), then the
- * others in their order. For free(); NULL without memory. */
+/* Lists all problems of the set: first those whose sessions have taken the most time here, according to
+ * the file of forecasts and actual times in the server's state_dir (sed/forecast/accuracy.h; NULL: there is
+ * none), then the others in their order. For free(); NULL without memory. */
 struct problem **calibrate_order(const struct problem_set *set, const char *state_dir);
 
 #endif
