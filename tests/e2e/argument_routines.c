@@ -151,8 +151,8 @@ static void turn_over(void *array, size_t first, size_t count, size_t skip, size
             bytes[k * size + b] = (unsigned char)~bytes[k * size + b];
 }
 
-/* What goes in is copied, by way of the work array for T; what goes both ways has its bits turned over. Of
- * the section S, 1 to 2n - 1 by 2, the other elements are zeros, or S3 is not what it should be. */
+/* Copies inputs, by way of the work array for T, and turns over the bits of inout arguments. The other
+ * elements than those of the section S, 1 to 2n - 1 by 2, must be zeros, otherwise S3 gets wrong values. */
 SHOWN void keep(int64_t size, int m, int n, const char *v, const char *A, const char *T, const char *R,
                 const char *S, const char *w, char *v2, char *A2, char *T2, char *S2, char *P2, char *v3,
                 char *A3, char *T3, char *R3, char *S3, char *w3, char *room)
@@ -174,7 +174,7 @@ SHOWN void keep(int64_t size, int m, int n, const char *v, const char *A, const 
     turn_over(P2, 0, columns * (columns + 1) / 2, 1, each);
 }
 
-/* B and C are what A and C were and 1 more; how far the columns of A and of B lie apart is told. */
+/* B and C get the values of A and C plus 1; there and back get the leading dimensions of A and B. */
 SHOWN void one_more(int m, int n, const double *A, int lda, float *B, int ldb, double *C, int ldc, int *there,
                     int *back)
 {

@@ -4,10 +4,10 @@
  * them.
  *
  *     sequence_steps same       the same program with and without a sequence
- *     sequence_steps stays      what is only passed on never comes, and what is looked at comes once
+ *     sequence_steps stays      intermediate results never come, and results that are looked at come once
  *     sequence_steps looks      programs that look, write, overlap and free between the calls
  *     sequence_steps threads    several that look at once, and calls of other threads
- *     sequence_steps lost       one of whose servers is killed: creates the file "made" when it is time, and
+ *     sequence_steps lost       a server of it is killed: creates the file "made" when it is time, and
  *                               waits for the file "killed"
  *     sequence_steps tight      servers without the memory for what would stay there
  *     sequence_steps finalized  looks at what was passed on, after grpc_finalize()
@@ -87,7 +87,7 @@ static int same(void)
     MUST(esp_sequence_end());
     HOLDS(received() == 3 * sizeof a); /* c, lu and x, at which nobody has looked */
     HOLDS(near(d, kept[1]) && near(t, b) && received() == 3 * sizeof a);
-    HOLDS(near(x, kept[2]) && near(lu, kept[3]) && near(c, kept[0])); /* they come when somebody does */
+    HOLDS(near(x, kept[2]) && near(lu, kept[3]) && near(c, kept[0])); /* they come when a program looks */
     HOLDS(nothing_is_left());
 
     /* Nobody takes it, but the program does not want it: it may say so. */

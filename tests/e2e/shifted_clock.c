@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * shifted_clock: a library to preload, by which a program sees the time of day so many seconds later as
- * $SHIFTED_CLOCK says (earlier, if that is negative), or as the file $SHIFTED_CLOCK_FILE says now: whoever
- * writes another number there makes the clock jump. Clocks that do not show the time of day go on as they
- * are. Waits of conditions until a time of day end when the program sees it: they would end at once, over and
- * over, for who is behind.
+ * $SHIFTED_CLOCK says (earlier, if that is negative), or as the file $SHIFTED_CLOCK_FILE says now: the
+ * clock jumps when another number is written there. Clocks that do not show the time of day go on as they
+ * are. Waits of conditions until a time of day end when the program sees it, because they would end at once,
+ * over and over, in a program whose clock is behind.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

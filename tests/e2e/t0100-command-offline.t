@@ -107,7 +107,7 @@ inputs=$top_srcdir/tests/fuzz/corpus/matrix
 check_fails 4 "a spreadsheet with an error in a cell" espalier solve "$inputs/error-cell-row.csv"
 check_says "is reported with the place" "error-cell-row.csv:2: expected a number as element 1, found '#DIV/0!'.*read as CSV"
 check_fails 4 "a Matrix Market file without its first line" espalier solve "$inputs/lost-banner.mtx"
-check_says "is told to be one" "lost-banner.mtx:1: expected '%%MatrixMarket matrix ...'"
+check_says "is reported as one" "lost-banner.mtx:1: expected '%%MatrixMarket matrix ...'"
 sed 's/^FGX/MGX/' "$inputs/rhs-fgx.rua" >sparse-rhs.rua
 check "a matrix with right-hand sides that are not read" espalier matrix info sparse-rhs.rua
 check_says "is read, and a warning names what is left out" 'sparse-rhs.rua:5: right-hand sides of type "MGX".*left out' '3 x 3'
@@ -154,7 +154,7 @@ check_fails 4 "a system with what is no number" espalier solve nan.mtx
 check_says "names the element" 'row 2, column 1 is not a finite number'
 sed '3s/RUA/RUE/' "$matrices/utm300.rua" >elements.rue
 check_fails 4 "a file of unassembled elements" espalier solve elements.rue
-check_says "is told to be one" 'elements.rue:3: type RUE: expected an assembled matrix'
+check_says "is reported as one" 'elements.rue:3: type RUE: expected an assembled matrix'
 check_fails 2 "two files for one solution" espalier solve "$matrices/pores_1.mtx" -o a.mtx --output b.mtx
 check_says "are one too many" "expected option '--output' once, found it with 'a.mtx' and with 'b.mtx'"
 check_fails 2 "a platform's name with a folder" espalier up --name a/b

@@ -93,7 +93,7 @@ check_says "of one column" '300 x 1'
 for name in utm300.rua pores_1.mtx lund_a.rsa lund_a.mtx; do
     check "$name is solved" espalier solve --json "$matrices/$name"
     case $name in
-    # As forecasts have it: what the others took on a busy machine counts.
+    # The forecast decides, and depends on earlier times on a busy machine.
     lund*) check_says "a positive definite sparse matrix by CHOLMOD, or its rival" '"problem": "(dcholmod|dumfpack)"' ;;
     pores*) check_says "one that is as good as dense by dgesv" '"problem": "dgesv"' ;;
     *) check_says "another sparse one by UMFPACK" '"problem": "dumfpack"' ;;
@@ -109,7 +109,7 @@ check "may have many columns" at_most "$(json_number backward_error)" 1e-14
 printf '%%%%MatrixMarket matrix array real general\n2 2\n1\n2\n2\n1\n' >indefinite.mtx
 check "a symmetric matrix that is not positive definite" espalier solve indefinite.mtx
 check_says "is solved with dsysv, and said so" '^dposv on SeD[123]: .*not positive definite.*: solved with dsysv instead' 'Problem +dsysv'
-check "the problem that somebody names" espalier solve "$matrices/lund_a.rsa" --problem dposv
+check "a problem that the user names" espalier solve "$matrices/lund_a.rsa" --problem dposv
 check_says "takes a sparse file as well" 'Problem +dposv' 'Backward error'
 printf '%%%%MatrixMarket matrix array complex hermitian\n2 2\n4 0\n1 -1\n3 0\n' >hermitian.mtx
 check "a Hermitian matrix" espalier solve hermitian.mtx

@@ -118,7 +118,7 @@ is_running() {
 }
 
 check_fails 3 "a computation beyond its deadline" espalier call dgesvd A=@big.mtx --timeout '1 s' -o s=s.mtx
-check_says "is told so" 'the deadline passed after'
+check_says "gets the error" 'the deadline passed after'
 start interrupted espalier call dgesvd A=@big.mtx -o s=s.mtx
 check "a long call runs" wait_until is_running 1
 stop interrupted TERM

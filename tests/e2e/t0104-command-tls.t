@@ -53,8 +53,8 @@ client_file "$work/client.pem" "$work/client.key"
 link_is_shown() {
     espalier weather --config my-client.conf --resource bandwidthTcp >shown && cat shown && grep -Eq '^MA > S +bandwidthTcp +[0-9.]+ [MG]bit/s' shown
 }
-check "which whoever gets in may see" wait_until link_is_shown
-check_fails any "but who is no administrator gives no orders" espalier admin drain S --config my-client.conf
+check "which every accepted client may see" wait_until link_is_shown
+check_fails any "but only administrators may give orders" espalier admin drain S --config my-client.conf
 check_says "and is reported" 'is no administrator of "MA"'
 check "and solves" espalier solve --platform sec "$top_srcdir/examples/matrices/pores_1.mtx"
 check_says "as any other" '^Server +S,' 'Backward error'

@@ -17,7 +17,7 @@ every_example_runs() {
         espalier problems "$name" >page
         example=$(sed -n '/^Try it:/,${/^Try it:/d;s/^  //;p;}' page)
         [ -n "$example" ] || { echo "$name has no example"; wrong=1; continue; }
-        # Those that solve open a state first, which would keep a worker.
+        # Solving examples open a state first, which would keep a worker.
         case $name in
         sparse_close) ;;
         *_solve | *_cg | *_gmres) example="$example && { [ -z \"\$F\$P\" ] || espalier call sparse_close F=\"\$F\$P\"; }" ;;

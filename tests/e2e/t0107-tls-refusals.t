@@ -68,7 +68,7 @@ stranger() {
     openssl s_client -connect "$safe" "$@" </dev/null
 }
 stranger >/dev/null 2>&1
-logged "that somebody shows no certificate" SAFE 'refused: it shows no certificate' safe
+logged "that a peer shows no certificate" SAFE 'refused: it shows no certificate' safe
 stranger -cert old.pem -key old.key >/dev/null 2>&1
 logged "that a certificate has expired" SAFE 'vouch for its certificate: certificate has expired' safe
 

@@ -119,7 +119,7 @@ check_says "is reported with its place" 'chain.flow:6:1: input A: nothing is giv
 check_fails 2 "an input with other extents" espalier flow run chain.flow 'A=[1,2;3,4]'
 check_says "is reported as well" 'expected 300 x 300, found 2 x 2'
 check_fails 2 "a name that is neither parameter nor input" espalier flow run chain.flow B=1
-check_says "is told what there is" "no parameter and no input 'B': it has n, count, A"
+check_says "gets an error with the valid names" "no parameter and no input 'B': it has n, count, A"
 cat >unknown.flow <<'EOF2'
 flow unknown
 input A bytes 8

@@ -240,7 +240,7 @@ espalier wait --follow "$job" >waited 2>&1 &
 one=$!
 espalier wait "$job" >waited2 2>&1 &
 two=$!
-check "who waits for it gets its end" wait $one
+check "a waiting client gets its end" wait $one
 check "whoever that is" wait $two
 check "another server had it" sh -c "espalier jobs --json $job | grep -q '\"server\": \"T\"'"
 check "what it printed there is seen" grep -qx "done" waited

@@ -35,14 +35,14 @@ lost_in_the_call() {
     return $status
 }
 check_fails 3 "a call whose only server dies ends as one without servers" lost_in_the_call
-check_says "and tells of it, and for how long another was looked for" \
+check_says "and reports it, and for how long another was looked for" \
     'nap was lost in the middle of the call: server S: [^(]*; tried again for [0-9.]+ s: .*no server below "MA" solves nap'
 told_once() {
     grep " refused: " agent.out >refused
     cat refused
     [ -s refused ] && ! grep -o 'session=[^ ]*' refused | sort | uniq -d | grep .
 }
-check "the agent's log tells of it without repeating itself" told_once
+check "the agent's log reports it once" told_once
 
 # Before a call.
 check_fails 3 "a problem that only a lost server has" espalier call nap ms=1

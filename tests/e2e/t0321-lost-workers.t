@@ -54,7 +54,7 @@ begin espalier call nap ms=1500
 kill_workers
 check "its workers are killed: the call ends well" ended
 check_says "with its result as well" 'slept *= *1500'
-check "the log tells of both" sh -c 'grep -q "the process that starts workers has ended: begins anew" sed.log && grep -q "killed by signal 9 .*: begins anew" sed.log'
+check "the log reports both" sh -c 'grep -q "the process that starts workers has ended: begins anew" sed.log && grep -q "killed by signal 9 .*: begins anew" sed.log'
 
 wait_until is_idle
 espalier submit nap ms=1500 >job

@@ -164,7 +164,7 @@ check_fails 3 "or its result" timeout 60 espalier fetch --timeout '1 s' "$job"
 for verb in call submit; do
     check_fails 3 "nor is a datum of it looked for, by $verb" \
         timeout 60 espalier $verb --timeout '1 s' dgesv "A=data:$datum" B='[6;7]'
-    check_says "which says what of whom was not answered, and what to do" \
+    check_says "which names the request, the silent node and the cure" \
         "A: datum two:.* data: no answer in time .*stopped.*, or give it more time"
 done
 check_fails 3 "nor by an abstract problem" timeout 60 espalier call --timeout '1 s' solve "A=data:$datum" B='[6;7]'

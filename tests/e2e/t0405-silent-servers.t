@@ -101,7 +101,7 @@ extra_runs() {
     extra=$(curl -sS --max-time 20 "http://$(cat One.address.http)/metrics" | awk '$1 == "espalier_server_extra_runs_total" { print $2 }')
     [ "${extra:-0}" -ge 1 ]
 }
-check "the first server hears of those that are called elsewhere, and counts them" wait_until extra_runs
+check "the first server learns of the calls made elsewhere, and counts them" wait_until extra_runs
 touch go_on
 check "the last of which gives its result" ended alive
 finish

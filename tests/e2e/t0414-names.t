@@ -68,7 +68,7 @@ done
 check "* tells of a name that others cannot use" grep -q 'published name is "node", which means 127.0.1.1 here' all.out
 agent told '*:0' 'publish = "10.96.0.1"'
 is_told() { sed 's/:.*//' "$1.address" | grep -qx "$2"; }
-check "others are told what the file publishes" is_told told 10.96.0.1
+check "other nodes get the published name" is_told told 10.96.0.1
 check "and are served there" reached 10.96.0.1 told
 quiet_told() { ! grep 'may not reach' told.out tree.out; }
 check "and nothing is said of it" quiet_told
@@ -117,7 +117,7 @@ check "the file may name other ports" wait_until listens 5001
 check "for pieces, too" wait_until listens 5002
 server shut node:0
 shut_in() { reached 10.96.0.1 both && grep -q 'shut .*node:[0-9]*: others may not reach it' tree.out; }
-check "the tree tells of a server on loopback" wait_until shut_in
+check "the tree reports a server on loopback" wait_until shut_in
 
 # 127.0.0.1:5002 is where nobody else gets: as behind a firewall.
 reached 10.96.0.1 both >/dev/null

@@ -423,7 +423,7 @@ for turn in 1 2 3; do # memory that was freed twice, or was not to be freed, end
     check_says "come back" '^  one$' '^  ne$' '^  constant$' '^  static$' '^  own text$' '^  text$'
 done
 check_fails 1 "a routine that gives back a wrong address" espalier call wrong_texts n=2
-check_says "is told so" "wrong_texts gave back 'texts': element 2 is not the address of a text"
+check_says "gets the error" "wrong_texts gave back 'texts': element 2 is not the address of a text"
 awk 'BEGIN { for (i = 0; i < 5000; i++) print i }' >words.txt
 check "words of a command" espalier call echoed words='["a b","$HOME;","*"]'
 check_says "are one word each" '^  -xa b$' '^  -x\$HOME;$' '^  -x\*$' '^  last 3$'

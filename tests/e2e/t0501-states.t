@@ -79,7 +79,7 @@ check "and the state is there" test -n "$state"
 check "a job that works on it" sh -c "espalier submit counter_add counter=$state by=2 >job"
 check "finds its server" espalier fetch --wait "$(cat job)"
 check_says "and the count" 'count *= *9'
-check "so does a call, after the jobs are forgotten" espalier call counter_add counter="$state" by=1
+check "a call works, too, after the jobs are forgotten" espalier call counter_add counter="$state" by=1
 check_says "too" 'count *= *10'
 check "a job that closes it" sh -c "espalier submit counter_close counter=$state >job"
 check "ends it" espalier fetch --wait "$(cat job)"

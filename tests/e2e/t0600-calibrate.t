@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Calibration: models are made, an interrupted run goes on, and wrong command lines are told.
+# Calibration: models are made, an interrupted run goes on, and wrong command lines give errors.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-crd espalier-calibrate espalier-agent espalier-sed
 mkdir state
@@ -173,7 +173,7 @@ a_run_anew_goes_on() {
     [ "$after" -ge $((new + whole - 1)) ] # the first line names the model
 }
 
-# Damaged, or of a later version: what is wrong is told, and nothing is lost.
+# The file is damaged, or of a later version: the fault is reported, and nothing is lost.
 an_unreadable_model_is_told() { # EDIT TEXT
     model=$(echo state/models/ddot-*-1-0.model)
     sed -i "$1" "$model"
@@ -213,7 +213,7 @@ work_stops_it() {
 }
 
 check "a model is made" a_model_is_made
-# As far as the time allows: 20 ms are millions of elements.
+# The longest vectors depend on the time: 20 ms are millions of elements.
 long_vectors_are_measured() {
     grep '^measured' state/models/ddot-*-1-0.model | awk '{ if ($6 > most) most = $6 } END { print most; exit !(most > 200000) }'
 }

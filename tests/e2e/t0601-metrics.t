@@ -71,7 +71,7 @@ check "data that live there" has SeD.metrics '^espalier_server_data 0$'
 check "bytes" has SeD.metrics '^espalier_server_argument_bytes_total [1-9]'
 check "and forecasts with their errors" has SeD.metrics '^espalier_server_forecast_ratio_count [1-9]'
 
-# Its grandparent would take the server in, so that dies too.
+# The grandparent would take the server in, so it is killed, too.
 # shellcheck disable=SC2154
 kill -KILL "$pid_LA" "$pid_MA"
 unhealthy() {

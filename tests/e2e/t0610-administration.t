@@ -134,7 +134,7 @@ wait_until call
 check "a problem is disabled" espalier admin disable dgesv --on SeD
 gone() { ! espalier problems dgesv; }
 check "and nobody solves it any more" wait_until gone
-check_fails 3 "it is enabled, and who does not answer is named" espalier admin enable dgesv
+check_fails 3 "it is enabled, and the silent servers are named" espalier admin enable dgesv
 check_says "with what to do" "'Late' at .* does not answer, and was not told"
 check "and solved again" wait_until call
 espalier call dgesv A='[4,1;1,3]' B='[6;7]' -o B=- >/dev/null
@@ -176,7 +176,7 @@ run Second agent
 stop Second
 check "one of an earlier version, without its name, is taken over" grep -qx 'name Second' First/place
 
-# ---- what does not survive one is told ----
+# ---- settings that do not survive a restart are reported ----
 config Brief "parent = \"$LA1\"" 'slots = 1' "$problems"
 sed -i '/^state_dir/d' Brief.conf
 run Brief sed

@@ -50,7 +50,7 @@ check_says "by its address file" "address_file \"$work/redirector.address\" is i
 check "the address file is as it was" cmp MA.address before
 check "the platform computes" call
 
-# Its workers may outlive a server that is killed for a moment.
+# Workers of a killed server may outlive it for a moment.
 espalier call one >called 2>&1 &
 caller=$!
 sleep 0.3
@@ -64,7 +64,7 @@ check "what was killed left its mark" test -e MA/lock
 run MA agent
 check "an agent begins where one was killed, and is found at its new address" wait_until call
 
-# One that is told to end has its sessions yet.
+# A server that got the signal to end still has its sessions.
 espalier call one >called 2>&1 &
 caller=$!
 sleep 0.3

@@ -63,7 +63,7 @@ want() { # want NAME WORD...: of 'espalier data', meanwhile
 sleep 2
 for what in $wanted; do
     cat "${what%:*}.out" >"$log"
-    check "who wants a datum of it waits (${what%:*})" kill -0 "${what#*:}"
+    check "a request for its datum waits (${what%:*})" kill -0 "${what#*:}"
 done
 start_server S
 for what in $wanted; do

@@ -171,7 +171,7 @@ long_enough() {
     espalier calibrate --sed sed.conf --budget 3s --longest 30ms dgemm || return 1
     kill -HUP "$pid_sed"
     awk 'BEGIN { print "%%MatrixMarket matrix array real general\n250 250"; for (i = 0; i < 62500; i++) print 1 }' >v.mtx
-    # As a busy machine may not have come to this size.
+    # Calibration on a busy machine may not have reached this size: then the forecast is extrapolated.
     wait_until sh -c 'espalier forecast dgemm m=250 n=250 k=250 | grep -Eq "[^t] (measured|extrapolated)$"' || return 1
     for _ in 1 2 3 4; do espalier call dgemm m=250 n=250 k=250 A=@v.mtx B=@v.mtx -o C=c.npy || return 1; done
 }
@@ -188,7 +188,7 @@ printf 'x' | dd of=state/corrections bs=1 seek=25 conv=notrunc 2>/dev/null
 start sed3 espalier-sed --foreground "$work/sed.conf"
 check "one with a damaged file too" wait_until serves
 check "and says so" goes_on 'damaged or cut.*set aside as .*corrections.damaged' sed3
-check "the file is kept for whoever wants to look" test -s state/corrections.damaged
+check "the file is kept for inspection" test -s state/corrections.damaged
 check "a file that is missing is reported" fails 4 'nowhere' espalier accuracy nowhere
 check "a device is reported" fails 4 '/dev/zero: expected a regular file, found a device' timeout 60 espalier accuracy /dev/zero
 check "a folder is reported" fails 4 'state: expected a regular file, found a folder' timeout 60 espalier accuracy state
@@ -251,7 +251,7 @@ stop other KILL
 check "a server that is lost is reported, and the exit code says that the forecast is not whole" \
     wait_until fails 3 'espalier forecast: other is left out: it cannot be reached, and was last heard of' espalier forecast ddot n=1000
 check "programs are told so" fails 3 '"unreachable": true' espalier forecast --json ddot n=1000
-check "who wants another server misses nothing" fails 0 here espalier forecast ddot n=1000 --server here
+check "a request for another server succeeds" fails 0 here espalier forecast ddot n=1000 --server here
 check "the same error comes from espalier accuracy" fails 3 'espalier accuracy: other: it cannot be reached (it was last heard of' espalier accuracy
 check "to programs, too" fails 3 '"missing": "it cannot be reached' espalier accuracy --json
 check "and of the weather" fails 3 'espalier weather: other: it cannot be reached' espalier weather

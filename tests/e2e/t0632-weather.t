@@ -60,7 +60,7 @@ shows_one() { # OF WHAT HEADING...: the summary has this alone
 }
 check "of one resource alone, if that is wanted" shows_one freeMemory '>?memory'
 check "and of another one" shows_one bandwidthTcp 'bandwidth +back'
-check_fails 2 "one that agents do not hear of" espalier weather --summary --resource connectTimeTcp
+check_fails 2 "a resource that agents do not get" espalier weather --summary --resource connectTimeTcp
 check_says "is reported" "--summary: expected --resource availableCpu, freeMemory, .* found 'connectTimeTcp'"
 check_fails 2 "a summary of a node that is none" espalier weather --summary --node opem
 # A value of the plot is the mean of five readings.

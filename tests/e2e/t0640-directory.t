@@ -126,7 +126,7 @@ directory() { # VERB [OPERAND]...: as the administrator
     shift
     espalier directory "$directory_verb" --url "$url" --bind cn=admin,dc=example,dc=org --password-file password "$@"
 }
-check "who may not write is reported" says 1 'bind: Invalid credentials|modifications require authentication|Insufficient access' \
+check "a refused write is reported" says 1 'bind: Invalid credentials|modifications require authentication|Insufficient access' \
     espalier directory import --url "$url" site.ldif
 # One entry of a file is a file, too: what it lies in is made.
 sed -n '/^dn: cn=MA,ou=entries,/,/^$/p' site.ldif >one.ldif

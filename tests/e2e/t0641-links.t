@@ -100,7 +100,7 @@ check "and in some 25 s, as the result comes back at a quarter of the rate" wait
 brothers() {
     [ -s state-MA/links/near%3Afar.ring ] || [ -s state-MA/links/far%3Anear.ring ]
 }
-check "brothers measure the link between them, and the agent hears of it" wait_until brothers
+check "servers of one agent measure the link between them, and the agent gets the result" wait_until brothers
 shows_brothers() {
     in_space hub espalier weather --node near --resource bandwidthTcp >shown && cat shown && grep -Eq '^(near > far|far > near) +bandwidthTcp +[0-9.]+ Mbit/s' shown
 }
@@ -195,6 +195,6 @@ is_forbidden() {
     done
     return 1
 }
-check "who does not know the secret is turned away" is_forbidden
+check "a peer without the secret is refused" is_forbidden
 check_says "with a word" 'this port is for nodes of the tree'
 finish

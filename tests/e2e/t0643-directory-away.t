@@ -66,7 +66,7 @@ check_says "and says what it waits for" 'started, but it waits for the directory
 pids="$pids $(sed -n 's/^held \([0-9]*\) .*/\1/p' LA.state/lock)"
 check "in its health, too" health_says LA '^not ok LA: waits for the directory.*: there is no file .*late.ldif'
 start S espalier-sed --foreground S.conf
-check "so does a server without a problem and a parent of its own" wait_until health_says S '^not ok S: .*the directory is away \(there is no file .*late.ldif'
+check "a server without a problem and a parent of its own starts, too" wait_until health_says S '^not ok S: .*the directory is away \(there is no file .*late.ldif'
 in_the_tree() { # NAME
     espalier tree --json | tr -d '\n' | grep -q "\"name\": \"$1\""
 }

@@ -98,7 +98,7 @@ start twin espalier-sed --foreground twin.conf
 says_taken() {
     grep -q 'another node named "S" lives at' twin.log
 }
-check "a second node of the same name is told so" wait_until says_taken
+check "a second node of the same name gets an error" wait_until says_taken
 check "the first one stays" below S LA1
 is_put_out_again() {
     grep -q 'debug .*"S" at .* is gone, .* another node named' LA2.log

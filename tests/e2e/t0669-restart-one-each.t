@@ -108,7 +108,7 @@ calls="$calls $!"
 sleep 1.5
 : >>hasty.failed
 for name in chosen named bound data; do
-    check "who wants it meanwhile waits ($name)" test ! -e $name.over
+    check "a call for it waits meanwhile ($name)" test ! -e $name.over
 done
 touch go
 # shellcheck disable=SC2086

@@ -243,7 +243,7 @@ check "so is what is durable" copied_and_deleted a.mtx persistent cp
 check "and what has moved" copied_and_deleted a.mtx persistent mv
 for how in "get $(cat again.id) never.npy" "cp $(cat again.id) B" "mv $(cat again.id) A" "info $(cat again.id)" "rm $(cat again.id)"; do
     # shellcheck disable=SC2086
-    check_fails 5 "who asks for what has moved and was deleted (${how%% *}) hears" espalier data $how
+    check_fails 5 "an order for a datum that was moved and deleted (${how%% *}) reports" espalier data $how
     check_says "that it was deleted" ': it was deleted$'
 done
 check_fails 5 "so does a call" espalier call dgesv "A=data:$(cat again.id)" "B=data:$b"
@@ -414,7 +414,7 @@ check "a copy that was just made is found when the server with the original dies
 check "a second server gets it" espalier data cp "$large" B
 check "agents know" wait_until has "$large" 'on +B .*replica'
 for after in 0.02 0.05; do
-    check "who reads from a source that dies after $after s goes on with the other one" read_from_dying $after
+    check "a read from a source that dies after $after s continues with the other one" read_from_dying $after
 done
 
 # ---- a disk fails ----

@@ -8,7 +8,7 @@ steps=$top_builddir/tests/e2e/data_steps
 
 two_servers_with_data "$top_srcdir/tests/e2e/kinds.esp"
 check "data go into calls of all kinds, come out, and stay" "$steps" grid A
-check "what is overwritten goes, unless somebody else has a name for it" "${steps%data_steps}stay_steps" overwritten
+check "an overwritten value goes, unless another program has a name for it" "${steps%data_steps}stay_steps" overwritten
 check "unique data have calls go to where they are" "${steps%data_steps}stay_steps" unique
 check "strict data go with their first session, wherever it was" "${steps%data_steps}stay_steps" strict
 check "what a server has dropped is sent again, if the program's memory has it still" "${steps%data_steps}stay_steps" dropped
@@ -70,7 +70,7 @@ for down in A B; do
         start_server $other
     fi
     start_server $down
-    check "when it is back, it hears of that, and lets go of it" wait_until is_gone $down
+    check "when it is back, it learns of that, and drops it" wait_until is_gone $down
     check_fails 5 "it is deleted everywhere" espalier data info "$(cat twice.id)"
 done
 check "a datum is kept for good on two servers" "${steps%data_steps}stay_steps" twice
@@ -86,7 +86,7 @@ check_says "which is reported" 'given up on B, which cannot be reached'
 check_fails 5 "it is deleted then" espalier data info "$(cat twice.id)"
 check_says "as is reported" 'it was deleted'
 start_server B
-check "should the server come back, it hears of that, too" wait_until is_gone B
+check "a server that comes back learns of that, too" wait_until is_gone B
 check "the program can free its own" "${steps%data_steps}stay_steps" freed
 check "two servers are there" wait_until servers 2
 printf '%%%%MatrixMarket matrix array real general\n2 1\n1\n2\n' >two.mtx
@@ -109,7 +109,7 @@ check "a datum moves" espalier data mv "$(cat twice.id)" B
 stop B KILL
 check "its agent notices" wait_until lost_to_agents B
 printf 'agents = { "%s" }\nagent_patience = "10 min"\n' "$agent" >patient.conf
-check_fails 3 "who has little time waits no longer for it, whatever the file says" \
+check_fails 3 "a short --timeout limits the wait, regardless of the file" \
     timeout 60 espalier data put two.mtx -s B -c patient.conf --timeout '1 s'
 check_says "and hears that it is gone" '"B".* it was there, and cannot be reached'
 stop A KILL
@@ -193,7 +193,7 @@ check_says "which is reported" "deleted"
 sed 's/^type double/type quaternion/' saved >wrong
 check_fails any "a damaged file is refused" "$steps" load file:wrong
 check_says "with its line" "wrong:3: expected a type"
-check "so does one with several arrays in a container" "$steps" save-all file:all
+check "one with several arrays in a container works, too" "$steps" save-all file:all
 check "as a text, too" cat all
 check_says "of all that is in it" '^container 3$' '^rank 0$' '^rank 2$' '^end$' '^mode GRPC_STICKY$' '^mode GRPC_PERSISTENT$'
 sed '$d' all >wrong

@@ -125,7 +125,7 @@ check "both go" espalier data rm "$left" "$vector"
 # ---- puts that cannot be, and puts that are interrupted ----
 awk 'BEGIN { print "%%MatrixMarket matrix array real general\n100000 100000\n1" }' >huge.mtx
 check_fails any "what cannot be kept is refused before the file is read" put huge.mtx A persistent
-check_says "by the server, and not by who reads the file" 'no disk for a datum of 80 GB'
+check_says "by the server, and not by the reader of the file" 'no disk for a datum of 80 GB'
 export XDG_STATE_HOME=$work/state
 # Large enough for the note of it to be seen before it is over.
 {

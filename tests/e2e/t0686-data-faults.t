@@ -118,7 +118,7 @@ check "which a call is using again" wait_until in_use
 check_fails any "another one that does not wait long" espalier data put y.mtx -s A --timeout 1s
 check_says "hears what is in the way" 'no memory for a datum of 1.52 MB now: .*used by running sessions'
 for how in "cp" "mv"; do
-    check_fails any "nor does a $how wait longer than it is told to" espalier data $how "$(cat w.mtx.id)" A --timeout 1s
+    check_fails any "a $how waits no longer than its --timeout" espalier data $how "$(cat w.mtx.id)" A --timeout 1s
     check_says "and hears the same" 'no memory for a datum of 1.52 MB now'
 done
 check_fails any "nor does a call whose datum would have to come here" \
@@ -152,7 +152,7 @@ y_in_use() {
 check "the memory is in use once more" wait_until y_in_use
 start mover espalier data mv "$(cat w.mtx.id)" A --timeout 30s
 check "while a move to it waits" wait_until moving_on
-check "who wants the datum elsewhere hears since when, and when it may go there" wait_until rival_is_told
+check "an order to move the datum elsewhere reports since when it moves, and when it may go there" wait_until rival_is_told
 moved_well() {
     # shellcheck disable=SC2154
     wait "$pid_holder_3" && wait "$pid_mover"

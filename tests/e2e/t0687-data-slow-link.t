@@ -69,7 +69,7 @@ deleted_late() { # deleted_late VERB: deleted after the copy has lasted longer t
     [ $copied -eq 5 ] && grep -q 'deleted' copied
 }
 for verb in cp mv; do
-    check "who waits for a $verb of what is deleted hears that, however long it has lasted" deleted_late $verb
+    check "a $verb of a datum that is deleted reports that, however long it has lasted" deleted_late $verb
 done
 # ---- a source that falls silent in the middle ----
 printf 'agents = { "%s" }\ncall_timeout = "5 min"\n' "$agent" >patient.conf

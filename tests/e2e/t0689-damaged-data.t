@@ -122,7 +122,7 @@ for found in read call; do
     check "in its memory" wait_until copied
     check "its file is damaged" turn_over A 4000000
     if [ $found = read ]; then
-        check "who reads it gets what was put" got_back
+        check "a read returns the data that were put" got_back
     else
         check "a call that takes it computes" espalier call ddot "x=data:$id" "y=data:$id" -s A
     fi

@@ -3,7 +3,7 @@
 # Two cities, 100 Mbit/s and 10 ms apart: programs in one, an agent and two servers in the other. The experiment of figure
 # H.5 (a product of complex matrices as four real products and two additions) and a chain LU, solve, solve, residual:
 # what crosses the link with and without a sequence; and a chain of which a server is killed in the middle.
-# CITY_N is the order of the matrices; the seconds that are told are of this machine as it is.
+# CITY_N is the order of the matrices; the printed seconds are of this machine as it is.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-agent espalier-sed ip
 link=$top_builddir/tests/e2e/slow_link

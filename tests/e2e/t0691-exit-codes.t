@@ -72,7 +72,7 @@ for words in "data put nothing.csv -s A" "call product n=2 A=@nothing.csv B=@m.c
     check_fails 4 "a file that is not there: ${words%% *}" espalier $words
 done
 check_fails 2 "files are what solve takes" espalier solve "data:$good"
-check_says "and it says who takes data" "espalier call solve A=data:"
+check_says "and it names the verb that takes data" "espalier call solve A=data:"
 check_fails 1 "when calls of a sweep fail otherwise than others, it has failed" espalier sweep product 'n=1,2' A=@m.csv B=@m.csv
 check "what is there is still there" espalier data get "$good" out.csv
 finish

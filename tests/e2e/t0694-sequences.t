@@ -12,13 +12,13 @@ nothing_left() {
 two_servers_with_data
 check "a sequence sends nothing twice, and gives what the program gives without" timeout 120 "$steps" same
 check "what is only passed on stays where it is" timeout 120 "$steps" stays
-check "who looks, writes, overlaps or frees between the calls sees the results" timeout 120 "$steps" looks
+check "a program that looks, writes, overlaps or frees between the calls sees the results" timeout 120 "$steps" looks
 check "several threads do" timeout 120 "$steps" threads
 aborts() {
     timeout 120 "$steps" finalized
     [ $? -eq 134 ]
 }
-check "who looks when all is over is stopped" aborts
+check "a program that looks after the end is stopped" aborts
 check_says "and told at what, and why" \
     'has looked at result "C" of a call of product at 0x[0-9a-f]+, .*grpc_finalize.. was called: look at it before'
 check "nothing is left on the servers" wait_until nothing_left

@@ -250,7 +250,7 @@ why="expected rows and columns of ranks" check "so is a grid that is none" refus
 why="at most 4096 pieces" check "and one of too many ranks" refused --grid 100x100 --block 3
 refused_once() { refused "$@" && cat error && ! grep -q 'it keeps the pieces' error; }
 why="expected rows and columns of ranks with at most 4096 pieces in all, found 70000x70000" \
-    check "of which nothing else is reported" refused_once --grid 70000x70000 --block 3
+    check "without any other message" refused_once --grid 70000x70000 --block 3
 remarks() { W=$(espalier data put a.csv --server ranks --grid 2x3 --block 3 2>error) && cat error &&
     grep -q 'server ranks has 4 ranks, and no grid of 6: it keeps the pieces, but' error && espalier data rm "$W" &&
     W=$(espalier data put a.csv --server single --grid 2x3 --block 3 2>error) && ! [ -s error ] && espalier data rm "$W"; }

@@ -117,7 +117,7 @@ check "a grid without blocks is refused" says "expected both --grid and --block"
 check "so are too many pieces" says "at most 4096 pieces" "$A" three --grid 100x100 --block 1
 check "and a datum that is not there" says "server two has no datum" "two:00000000000000000000000000000001" three --grid 2x2 --block 1
 
-# A rank that is stopped is told by name, within call_timeout. (The server itself is not.)
+# A stopped rank is reported by name, within call_timeout. (The server itself is not stopped.)
 # rank_of SERVER RANK SIZE
 rank_of() { for environ in $(grep -lzs "^ESPALIER_RANKS=$work/" /proc/[0-9]*/environ 2>/dev/null); do
     process=${environ%/environ}

@@ -68,11 +68,11 @@ check "two servers are there again, with nothing left" there_again
 
 check "a fourth one, which writes over what it was made of" begins overwritten
 kill_victim
-check "when the server is killed, who takes the result hears which one is lost, and goes on" end
+check "when the server is killed, a call that takes the result reports the lost one, and the program goes on" end
 check "two servers are there again, with nothing left" there_again
 check "the same" begins looked
 kill_victim
-check "who looks at it is stopped" end 134
+check "a program that looks at it is stopped" end 134
 check_says "and told at what, and why" \
     'has looked at result "C" of a call of product at 0x[0-9a-f]+, .*lost with its server, and cannot be computed again'
 check "never does it find a number" sh -c '! grep found steps.out'
@@ -80,7 +80,7 @@ check "two servers are there again, with nothing left" there_again
 
 check "a result that the program has a name for" begins datum
 kill_victim
-check "when its server is killed, who takes it hears that name, and goes on" end
+check "when its server is killed, a call that takes it reports that name, and the program goes on" end
 check "two servers are there again, with nothing left" there_again
 
 stop B

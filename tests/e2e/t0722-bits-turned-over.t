@@ -94,7 +94,7 @@ check "and by a server that is to have a copy" espalier data cp "$id" B
 check "which agents hear of" wait_until has_copy B
 check "a call there takes the same" takes B "$small_sum"
 check "when A's memory is wanted for another one" out_of_memory
-check "who reads it gets what was put, from the copy" got small.npy
+check "a read returns the data that were put, from the copy" got small.npy
 check "the file is set aside" wait_until set_aside
 check "and that is reported" told
 check "and listed" listed
@@ -146,7 +146,7 @@ for how in "data get" "data cp" "data mv" call; do
     check "is on the disk only" out_of_memory
     check "which turns a bit over" turn_over 1500000
     case $how in
-    "data get") check "who reads it gets what was put" got small.npy ;;
+    "data get") check "a read returns the data that were put" got small.npy ;;
     call) check "a call takes the sound copy" takes C "$small_sum" ;;
     *)
         # shellcheck disable=SC2086
@@ -168,8 +168,8 @@ check "as agents hear" wait_until has_copy B
 check "is on the disk only" out_of_memory
 file=$(file_of A)
 check "which does not give it any more" sh -c "mv $file whole && mkdir $file"
-check "who reads it gets what was put" got small.npy
-check "so does a call on another server" takes C "$small_sum"
+check "a read returns the data that were put" got small.npy
+check "a call on another server gets them, too" takes C "$small_sum"
 check "and what was there is not given up" sh -c "rmdir $file && mv whole $file"
 stop B
 check "when the disk gives it again, it is as it was put" got small.npy

@@ -55,5 +55,5 @@ few_memory() {
 check_fails any "what no server can hold" few_memory
 check_says "is refused before it is made" 'no server has the memory for this call: on [AB] it needs'
 check_fails 2 "a call by another server's signature" espalier call differs a=1
-check_says "is told which servers have which" '(that of A; another one is that of B|that of B; another one is that of A)'
+check_says "the error lists which servers have which" '(that of A; another one is that of B|that of B; another one is that of A)'
 finish

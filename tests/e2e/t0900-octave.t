@@ -66,7 +66,7 @@ ends() {
 ended_as_asked() {
     ! alive "$interpreter"
 }
-check "Octave lives on, and ends when it is told to" ends
+check "Octave continues, and ends on request" ends
 check_says "the calls were cancelled" 'cancelled: 1$'
 check_says "the next one works" 'alive: 5$'
 exec 9>&-

@@ -205,7 +205,7 @@ static void a_rank_there_killed_by_somebody_is_no_crash_of_the_call(void **state
     }
 }
 
-/* The rank lives, and so does its connection: only its missing answers show that it hangs. A rank that
+/* The rank and its connection live: only its missing answers show that it hangs. A rank that
  * computes answers. */
 static void a_rank_there_that_is_stopped_in_a_call_counts_as_dead_after_a_while(void **state)
 {

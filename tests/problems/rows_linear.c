@@ -103,9 +103,9 @@ static void expert(struct trial *trial)
             if (!run(trial))
                 continue;
             solves(trial, A, result(trial, "X"), B);
-            at_most(trial, "the componentwise backward error that is told", mat_max(result(trial, "berr")),
+            at_most(trial, "the reported componentwise backward error", mat_max(result(trial, "berr")),
                     (n + 2) * trial->eps);
-            at_most(trial, "the error bound that is told", mat_max(result(trial, "ferr")),
+            at_most(trial, "the reported error bound", mat_max(result(trial, "ferr")),
                     1e5 * trial->eps * (n + 1));
             near(trial, "B, scaled back", scaled_back(trial, result(trial, "B")), B, 4 * trial->eps);
             if (*fact == 'N')
@@ -334,7 +334,7 @@ static void refine(struct trial *trial)
             solves(trial, A, X, B);
             double error = mat_max(mat_sum(lab, 1, X, -1, right)), told = mat_max(result(trial, "ferr"));
             at_most(trial, "the true error", error, (told + 10 * trial->eps) * (mat_max(X) + 1));
-            at_most(trial, "the componentwise backward error that is told", mat_max(result(trial, "berr")),
+            at_most(trial, "the reported componentwise backward error", mat_max(result(trial, "berr")),
                     (n + 2) * trial->eps);
         }
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An engine of the client library over nodes that a test plays by hand. Who is silent takes all the time that
- * it is given, on a clock that only the silent move.
- */
+ * An engine of the client library over nodes that a test plays by hand. A silent node takes all the time
+ * that it is given, on a clock that only silent nodes move. */
 #ifndef TESTS_ENGINE_RIG_H
 #define TESTS_ENGINE_RIG_H
 
@@ -19,7 +18,7 @@ struct engine_rig {
 int engine_rig_begin(struct engine_rig *rig, const struct transport_ops *ops, struct engine_options options);
 /* A tear-down, for engine_rig_begin(). */
 void engine_rig_end(struct engine_rig *rig);
-/* What a node that is silent leaves of a call: ESP_TIMEOUT, when the time is over. */
+/* A silent node leaves a call with ESP_TIMEOUT, when the time is over. */
 enum esp_status engine_rig_silence(struct engine_rig *rig, const char *address, const struct message *request,
                                    int64_t timeout_ms, struct message *reply, struct esp_error *error);
 

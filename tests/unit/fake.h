@@ -15,7 +15,7 @@
 /* All of them can be solved by every server. */
 extern const char fake_problems[];
 
-/* What an address does; all zero: it works. */
+/* Behaviour of an address; all zero: it works. */
 struct fake_faults {
     bool dead;              /* ESP_UNREACHABLE */
     bool refuse;            /* calls and submits: ESP_REFUSED */
@@ -40,7 +40,7 @@ struct fake_faults {
     bool hangs_up;          /* whatever is asked: ESP_MAYBE, as what is no node of a hierarchy */
     unsigned fresh;         /* a redirector: so many locates name ma2 only, as it does not know all yet */
     bool missing;           /* a master: the redirector has lost it, and tells so */
-    const char *solved;     /* of such a one: the problem that it is told to have solved; NULL: it is not */
+    const char *solved;     /* of such a master: the problem that it reports to have solved; NULL: none */
     bool stopped;           /* nobody answers: ESP_TIMEOUT, at once and not when the time is over */
 };
 
@@ -64,7 +64,7 @@ struct fake_counters fake_counters(struct transport *transport);
 unsigned fake_asked(struct transport *transport, const char *address);
 /* Forgets all sessions of that server, as after a restart. */
 void fake_forget(struct transport *transport, const char *address);
-/* So many requests are decided ahead for whoever asks, for one server after the other. */
+/* This many requests are decided ahead for each client, for one server after the other. */
 void fake_set_ahead(struct transport *transport, unsigned n);
 /* Results above so many bytes are to be fetched in chunks. */
 void fake_set_inline(struct transport *transport, uint64_t bytes);

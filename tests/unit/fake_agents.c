@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the fake agents and the fake redirector answer.
- */
+ * Answers of the fake agents and the fake redirector. */
 #include "tests/unit/fake_internal.h"
 #include "core/choice/ahead.h"
 #include "core/forecast/told_links.h"

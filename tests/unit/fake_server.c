@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the fake servers answer.
- */
+ * Answers of the fake servers. */
 #include "tests/unit/fake_internal.h"
 
 #include <stdio.h>

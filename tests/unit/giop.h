@@ -40,7 +40,7 @@ uint64_t giop_get(struct giop *giop, size_t size);
 /* The text's place in the message. */
 const char *giop_get_text(struct giop *giop);
 
-/* Whether the other side closes the connection within that time. What it says before is thrown away. */
+/* Whether the other side closes the connection within that time. Earlier messages from it are thrown away. */
 bool giop_hangs_up(int fd, int patience_ms);
 
 #endif

@@ -20,7 +20,7 @@ int set_up_fake(void **state);
 int set_up_library(void **state);
 int tear_down(void **state);
 
-/* Initializes with a redirector, or with two agents and none; without patience for who is silent. */
+/* Initializes with a redirector, or with two agents and none; silent nodes get no patience. */
 void initialize(void);
 void initialize_with_agents(void);
 

@@ -22,19 +22,19 @@ struct side {
     uint64_t bytes;
 };
 
-/* What watches a fetch. */
+/* The watch over a fetch. */
 struct told {
     uint64_t bytes;
     bool stop;
     int64_t patience_ms;
     struct esp_error silent; /* what was told before all had let go */
-    int heal;                /* closed when that is told; 0: nothing */
+    int heal;                /* closed when the watch reports; 0: nothing */
 };
 
 int make_folder(void **state);
 int remove_folder(void **state); /* no socket may be left in it */
 
-/* So many porters, with memory for so many elements. */
+/* This many porters, with memory for so many elements. */
 void open_side(struct side *side, const char *name, uint32_t n, uint64_t elements);
 void close_side(struct side *side);
 struct porter_order order_of(const struct block_cyclic_matrix *from, const struct block_cyclic_matrix *to,

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What these do wrong is for the worker to see. */
+/* These routines make mistakes that the worker must notice. */
 #define ROUTINE __attribute__((visibility("default"), noinline, no_sanitize("undefined")))
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
@@ -59,8 +59,8 @@ ROUTINE void lengths_(const char *one, const char *name, const int32_t *n, int32
     *l2 = (int32_t)h2 + *n * 1000;
 }
 
-/* As LAPACK's routines: with *size -1 it tells the size that it likes, else it uses all of it (and one
- * element more when *beyond). */
+/* Works as LAPACK's routines do: with *size -1 it returns the size that it likes, otherwise it uses all of
+ * it (and one element more when *beyond). */
 ROUTINE void asked_(const int32_t *likes, float *work, const int32_t *size, int32_t *was,
                     const int32_t *beyond)
 {
@@ -230,7 +230,7 @@ ROUTINE void leave_a_child(int n, int *pid)
             pause();
 }
 
-/* The same in a session of its own, its parent gone at once, as daemons begin. */
+/* Runs in a session of its own, its parent gone at once, as daemons begin. */
 ROUTINE void leave_a_daemon(int n, int *pid)
 {
     int ends[2], daemon = n;

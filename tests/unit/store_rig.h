@@ -36,7 +36,7 @@ void rig_destroy(struct rig *rig);
 struct store_new rig_new(uint64_t bytes, enum datum_mode mode, uint32_t flags);
 enum esp_status rig_begin(struct rig *rig, const struct store_asker *asker, const struct store_new *new_datum,
                           struct datum_id *id, struct esp_error *error);
-/* What is to be in it. */
+/* The expected content. */
 void rig_fill_memory(const struct datum_id *id, void *memory, uint64_t bytes);
 /* Writes all of it, in pieces, in an order that follows from its identity. */
 enum esp_status rig_fill(struct rig *rig, const struct store_asker *asker, const struct datum_id *id,
@@ -54,7 +54,7 @@ bool rig_is_content(const struct datum_id *id, const void *data, uint64_t bytes)
 /* Opens it, looks at every byte, and releases it. ESP_FAILED: a wrong byte. */
 enum esp_status rig_check(struct rig *rig, const struct store_asker *asker, const struct datum_id *id,
                           struct esp_error *error);
-/* The same in pieces of so many bytes, as readers from elsewhere do. */
+/* Reads it in pieces of so many bytes, as readers on other hosts do. */
 enum esp_status rig_check_pieces(struct rig *rig, const struct store_asker *asker, const struct datum_id *id,
                                  uint64_t piece_bytes, struct esp_error *error);
 

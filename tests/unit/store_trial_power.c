@@ -10,7 +10,7 @@
 #define STEPS 60  /* operations of the store between two crashes, at most */
 #define PAGES 600 /* of memory */
 
-/* What was promised of a datum. */
+/* The promise made about a datum. */
 enum promise { PROMISE_NONE, PROMISE_KEPT, PROMISE_EITHER, PROMISE_GONE };
 
 struct item {

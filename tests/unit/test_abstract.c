@@ -31,7 +31,7 @@ static struct problem_set *parse(const char *text)
     return set;
 }
 
-/* What the user reads of these failures, in the order in which they happened. */
+/* The text that a user reads about these failures, in the order in which they happened. */
 static void expect_told(const struct rule_failure *rows, size_t n, enum esp_status status, const char *text)
 {
     struct rule_failures failures = {.n = 0};

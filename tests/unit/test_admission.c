@@ -110,7 +110,7 @@ static void leaving_the_line_lets_others_through(void **state)
     assert_int_equal(admission.waiting, 0);
 }
 
-/* What comes out of the line, of entries of 100 bytes where there are 100: the clients' letters in order. */
+/* Takes entries from the line, of entries of 100 bytes where there are 100: the clients' letters in order. */
 static void drain(struct admission *admission, const struct admission_entry *entries, const char *letters,
                   char *order)
 {

@@ -64,7 +64,7 @@ static void draw_site(struct site *site, int replicas)
     site->request = (struct request){.arguments = site->arguments, .n_arguments = n_data, .server = ""};
 }
 
-/* What a server, or an agent by the algorithm under test, answers. */
+/* The answer of a server, or of an agent by the algorithm under test. */
 static struct response *answer(struct site *site, int at)
 {
     struct node *node = &site->nodes[at];
@@ -317,9 +317,9 @@ static void data_between_brothers_take_the_measured_link(void **state)
     arena_clear(&arena);
 }
 
-/* Children whose links are quick down to them and slow up: what goes up from one on its way to the other, and
- * what goes back to the client, is slow; also for those above, to whom the way back is told beside the path.
- */
+/* Children with links that are quick down to them and slow up: data from one child on their way to
+ * another, and data back to the client, are slow. The agents above see that, too, because the path back is
+ * reported beside the path there. */
 static void what_goes_up_takes_the_rate_of_the_way_up(void **state)
 {
     (void)state;
@@ -354,8 +354,8 @@ static void what_goes_up_takes_the_rate_of_the_way_up(void **state)
     arena_clear(&arena);
 }
 
-/* What a client tells of its own link counts, and not the way of the agents; cut anywhere, it tells nothing
- * wrong. */
+/* A client's report on its own link counts, and not the path of the agents; a truncated report gives no
+ * wrong path. */
 static void a_client_s_own_link_counts(void **state)
 {
     (void)state;
@@ -514,7 +514,7 @@ static void a_call_begins_with_connections_and_greetings(void **state)
     assert_float_equal(aggregate_transfer(&request, &merged, &merged.servers[0]).in_s, once_s + 2 * 0.03,
                        1e-9);
     assert_float_equal(aggregate_transfer(&request, &merged, &merged.servers[1]).in_s, once_s, 1e-9);
-    /* What is cut or absurd costs no more than connections can. */
+    /* A truncated or absurd report costs no more than connections can. */
     uint8_t absurd[] = {0x7f};
     struct extension nonsense = {EXTENSION_CLIENT_OPENING, absurd, 1};
     request.extensions = (struct extensions){&nonsense, 1};

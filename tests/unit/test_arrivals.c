@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How long silence is borne: the lease of who is regular, longer of who is not, and never without end.
- */
+ * The time for which silence is accepted: the lease of a regular node, a longer one of an irregular node,
+ * and never without end. */
 #include "core/hierarchy/arrivals.h"
 #include "tests/unit/unit.h"
 #include "util/clock.h"

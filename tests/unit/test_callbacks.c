@@ -455,7 +455,7 @@ static void sizes_of_the_problem_are_known_on_both_sides(void **state)
     by_layout = false;
 }
 
-/* Who says what the sizes are reads the question as it is, or not at all. */
+/* A function that computes the sizes reads the question as it is, or not at all. */
 static void a_question_of_another_size_is_refused(void **state)
 {
     (void)state;

@@ -57,7 +57,7 @@ static void say_hello(struct parent *parent)
     say(parent, &hello);
 }
 
-/* Its child hears that it stops, leaves and says hello again while it still listens. */
+/* The child learns that the parent stops, leaves and says hello again while the parent still listens. */
 static void who_stops_takes_nobody_in(void **state)
 {
     (void)state;

@@ -235,8 +235,8 @@ static void squares_beyond_thin_matrices_are_extrapolated(void **state)
     assert_true(forecast.error_s > 0.08 * forecast.seconds); /* half a doubling beyond */
 }
 
-/* As singular values have it on a real machine: what is done along the lesser side is eight times as slow as
- * the description's operations tell. Sums of products of m and n alone are off by a fifth. */
+/* Times like those of singular values on a real machine: operations along the lesser side take eight times
+ * as long as the description's operations suggest. Sums of products of m and n alone are off by a fifth. */
 static void factorisations_along_the_lesser_side_are_told(void **state)
 {
     (void)state;
@@ -436,7 +436,7 @@ static void damaged_files_are_refused(void **state)
     put_file(path, "espalier-cost-model 7\n", 22);
     assert_int_equal(cost_load(path, &arena, &model, &f.error), ESP_INVALID);
     assert_non_null(strstr(f.error.text, "found one of version 7"));
-    put_file(path, "name = \"S\"\nslots = 1\n", 21); /* what it is instead is told in one line */
+    put_file(path, "name = \"S\"\nslots = 1\n", 21); /* one line, quoted in the error */
     assert_int_equal(cost_load(path, &arena, &model, &f.error), ESP_INVALID);
     assert_non_null(strstr(f.error.text, "found \"name = \"S\"\""));
     unlink(path);
@@ -445,7 +445,7 @@ static void damaged_files_are_refused(void **state)
     arena_clear(&f.arena);
 }
 
-/* Its checksum is right and each of its numbers can be read, but it is nonsense all the same. */
+/* The model's checksum is right and each of its numbers can be read, but it is nonsense all the same. */
 static void models_that_contradict_their_measurements_are_refused(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Routines that go by single columns up to some of them and by blocks beyond: thin matrices of many megabytes
- * are told as well as square ones, and models with ranges of the lesser side travel whole or not at all.
- */
+ * Routines that go by single columns up to some of them and by blocks beyond: forecasts for thin matrices
+ * of many megabytes are as good as for square ones, and models with ranges of the lesser side travel whole
+ * or not at all. */
 #include "tests/unit/cost_trial.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 
 #define ASKED 100
 
-/* As LAPACK's QR has it: the last 128 columns one by one, which waits for memory once they are not in a cache
+/* Time of LAPACK's QR: the last 128 columns one by one, which wait for memory once they are not in a cache
  * of 2 MB any more, and blocks before them. */
 static double by_columns_and_blocks(double m, double n)
 {
@@ -52,7 +52,7 @@ static double mean_error(struct cost_trial *f, cost_of *cost, double least_bytes
     return sum / n;
 }
 
-/* What outgrows the cache. */
+/* Time of the part that outgrows the cache. */
 static void thin_matrices_are_told(void **state)
 {
     (void)state;
@@ -152,8 +152,8 @@ static void pieces_without_order_are_refused(void **state)
     assert_true(cost_piece_is_last(&(struct cost_piece){.until = HUGE_VAL}));
 }
 
-/* What is asked decides, not what was measured: a call beyond keeps its range, before its bytes are looked
- * at. */
+/* The sizes of the request decide, not the measured ones: a call beyond keeps its range, before its bytes
+ * are looked at. */
 static void what_is_beyond_keeps_its_range(void **state)
 {
     (void)state;

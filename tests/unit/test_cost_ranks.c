@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What calls take on the ranks of a server, as agents weigh it.
- */
+ * Times of calls on the ranks of a server, as agents weigh them. */
 #include "tests/unit/unit.h"
 #include "core/choice/estimate.h"
 
@@ -137,7 +136,7 @@ static void who_computes_is_told_with_the_grid_of_the_nearest_point(void **state
     is_by(&cost, BY_WORKER, none);
 }
 
-/* Also where a worker would be faster, by a speed that it has not been asked for. */
+/* The ranks are chosen even if a worker would be faster, by a speed that the agent has not been asked for. */
 static void what_only_ranks_compute_is_theirs(void **state)
 {
     (void)state;

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 
 #define ASKED 200
-/* What a fit takes grows with their square: with sanitizers, which slow it down, fewer. */
+/* The time of a fit grows with their square: with sanitizers, which slow it down, fewer. */
 #define MEASURED (100 + TRIALS(50))
 
-/* As singular values have it: where one side is 1.6 times the other a QR factorisation comes first; rows are
- * worked at otherwise than columns. */
+/* Times like those of singular values: where one side is 1.6 times the other a QR factorisation comes
+ * first; rows take other times than columns. */
 static double with_qr_first(double m, double n)
 {
     const double p = fmax(m, n), q = fmin(m, n), way = m < n ? 1.15 : 1;
@@ -22,7 +22,7 @@ static double with_qr_first(double m, double n)
     return 3e-5 + 1.5e-9 * p * q * q * way + 4e-10 * q * q * q + 1e-9 * m * n;
 }
 
-/* The same on a machine whose cache gives out little by little. */
+/* The times on a machine whose cache gives out little by little. */
 static double with_a_cache(double m, double n)
 {
     return with_qr_first(m, n) * (1 + 0.3 / (1 + pow(450 / fmin(m, n), 4)));

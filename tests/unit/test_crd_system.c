@@ -15,7 +15,7 @@
 
 enum { MOST = 24, COLUMNS = 3 };
 
-/* What the routine's parameters are. */
+/* The routine's parameters. */
 enum { MATRIX, RHS, SOLUTION, POINTERS, INDICES, TIMES, PARAMETERS };
 
 /* A system, as it is stored and as it is meant. */
@@ -58,7 +58,7 @@ static void store(enum base_type type, char *memory, int64_t at, double complex 
         ((double complex *)(void *)memory)[at] = value;
 }
 
-/* As it is after it was stored. */
+/* Rounds a value as a file of that type does. */
 static double complex rounded(enum base_type type, double complex value)
 {
     return is_single(type) ? (double complex)(float complex)value : value;
@@ -535,7 +535,8 @@ static void what_is_nearly_singular_is_told(void **state)
     free(c);
 }
 
-/* As the routines leave it: LU of [1,2;2,4] is exact, and of its like by chance not. */
+/* The factors that the routines leave: LU of [1,2;2,4] is exact, and that of similar matrices by chance
+ * not. */
 static void a_plain_singular_matrix_is_told(void **state)
 {
     (void)state;

@@ -32,7 +32,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    /* Who ends without daemon_stop() leaves its lock's file; the kernel lets go of the lock. */
+    /* A process that ends without daemon_stop() leaves its lock's file; the kernel releases the lock. */
     const char *files[] = {config, address_file, lock_file, log_file, reloads};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         unlink(files[i]);
@@ -175,7 +175,7 @@ static void hangup_reads_the_level_again(void **state)
     unlink(moved);
 }
 
-/* What a running daemon does not take over is named; what it takes over is not. */
+/* Keys that a running daemon does not take over are named; it takes over the others. */
 static void what_counts_at_the_next_start_only_is_told(void **state)
 {
     (void)state;

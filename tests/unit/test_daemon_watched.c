@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a daemon is looked at from outside: its HTTP port, and what systemd is told. Real processes: each test
- * plays the part of a main function in a child.
- */
+ * A daemon seen from outside: its HTTP port, and its messages to systemd. Real processes: each test plays
+ * the part of a main function in a child. */
 #include "tests/unit/unit.h"
 #include "services/daemon.h"
 

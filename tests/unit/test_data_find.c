@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Looking for a datum in a time: a master agent and two servers, of which some are stopped. Who is stopped
- * takes all the time that it is given, on a clock that only they move.
- */
+ * Looking for a datum in a limited time: a master agent and two servers, of which some are stopped. A
+ * stopped node takes all the time that it is given, on a clock that only stopped nodes move. */
 #include "tests/unit/unit.h"
 #include "tests/unit/engine_rig.h"
 
@@ -230,7 +229,7 @@ static void one_that_was_lost_is_told_as_that(void **state)
     assert_in_range(misses, 90, 99);
 }
 
-/* Who gives it up does not wait, nor does who found another one that has it. */
+/* A client that gives up the datum does not wait, nor does one that found another server with it. */
 static void who_need_not_wait_does_not(void **state)
 {
     struct data_witnesses witnesses;
@@ -248,7 +247,8 @@ static void who_need_not_wait_does_not(void **state)
     assert_in_range(misses, 90, 99);
 }
 
-/* It is told that it is expected back for 16 s, in which patience (10 s) does not begin to end. */
+/* The client learns that the server is expected back for 16 s, in which patience (10 s) does not begin to
+ * end. */
 static void one_that_does_not_come_back_is_waited_for_with_patience(void **state)
 {
     (void)state;

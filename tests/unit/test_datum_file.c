@@ -91,7 +91,7 @@ static void every_wrong_bit_of_a_header_is_noticed(void **state)
     assert_int_equal(datum_header_parse(bytes, 100, 100, &back, NULL), ESP_SYNTAX);
 }
 
-/* What somebody wrote on purpose, with a checksum that fits. */
+/* A forged file, with a checksum that fits. */
 static void headers_that_make_no_sense_are_refused(void **state)
 {
     (void)state;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the client asks is asked within its deadline, however many there are to ask and whoever is silent:
- * here everybody is, and takes all the time that he is given, on a clock that only they move.
- */
+ * The client asks within its deadline, however many nodes there are to ask and even if they are silent:
+ * here all nodes are silent, and take all the time that they are given, on a clock that only they move. */
 #include "tests/unit/unit.h"
 #include "tests/unit/engine_rig.h"
 
@@ -85,7 +84,7 @@ static void nobody_is_asked_when_the_time_is_over(void **state)
     deadline_end(before_ns);
 }
 
-/* Takes its time, and a little more than that; who is asked for next to none is not even reached. */
+/* Takes its time, and a little more than that; a node that gets next to no time is not even reached. */
 static enum esp_status say_nothing_late(struct transport *transport, const char *address,
                                         const struct message *request, int64_t timeout_ms,
                                         struct message *reply, struct esp_error *error)
@@ -97,7 +96,7 @@ static enum esp_status say_nothing_late(struct transport *transport, const char 
     return status;
 }
 
-/* However the time that is left falls: it is told as silent, so that it is waited for. */
+/* The node counts as silent, however much time is left, so that the client waits for it. */
 static void a_stopped_master_is_silent_to_the_last_millisecond(void **state)
 {
     static const struct transport_ops late = {.call = say_nothing_late};

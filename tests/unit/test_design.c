@@ -102,7 +102,8 @@ static void shapes_of_all_kinds_are_measured_at_all_times(void **state)
     }
 }
 
-/* Those are factored a column at a time, which no other shape shows where the caches are outgrown. */
+/* Such shapes are factored a column at a time, and no other shape shows the times where the caches are
+ * outgrown. */
 static void thin_matrices_of_many_megabytes_are_measured(void **state)
 {
     (void)state;

@@ -50,7 +50,7 @@ static const struct problem *begin(struct fixture *f, const char *name)
     return problem;
 }
 
-/* As a server would check what came. */
+/* Checks the matrix as a server checks one that has arrived. */
 static void fill_and_check(struct fixture *f, const struct problem *problem)
 {
     struct esp_error error;

@@ -136,7 +136,8 @@ static void what_is_written_is_read_back(void **state)
     unlink(path);
 }
 
-/* Also between two entries, where what is left is good as it stands: the others would count as deleted. */
+/* The text is cut, also between two entries, where the rest is valid: the other entries would count as
+ * deleted. */
 static void what_was_cut_is_not_read(void **state)
 {
     (void)state;
@@ -205,7 +206,7 @@ static unsigned n_named(const struct directory_tree *tree, const char *name)
     return entry && strcmp(entry->name, name) == 0;
 }
 
-/* A directory has one of them only: which one is missing is told, of models none. */
+/* A directory has only one of the two: the missing one is reported, for models none. */
 static void names_that_differ_in_capitals_only_are_told(void **state)
 {
     (void)state;
@@ -301,7 +302,7 @@ static void nonsense_goes_out_with_what_is_below_it(void **state)
         ESP_OK);
     assert_int_equal(schema_check(&tree, NULL, count_wrong, &told),
                      4);                        /* the base, the unit, q, the other one */
-    assert_true(told.n == 2 && told.stay == 0); /* what is below it is told, too */
+    assert_true(told.n == 2 && told.stay == 0); /* the node below it is reported, too */
     assert_null(directory_tree_find(&tree, "cn=p,ou=problems"));
     assert_null(directory_tree_find(&tree, "cn=i,cn=p,ou=problems"));
     assert_non_null(directory_tree_find(&tree, "cn=q,ou=problems"));
@@ -336,7 +337,7 @@ static void nonsense_does_not_take_the_place_of_what_was_good(void **state)
     assert_non_null(entry); /* it never had any slots, but it is a machine */
     assert_null(directory_value(entry, "espalierSlots"));
     directory_tree_clear(&tree);
-    /* What stays makes no difference to what was there: nobody has to read it again. */
+    /* Unchanged entries make no difference: no daemon has to read them again. */
     assert_int_equal(parse(HEAD MACHINE "espalierSlots: four\n\n" MODEL GONE, &tree, &base, &error), ESP_OK);
     schema_check(&tree, &before, NULL, NULL);
     assert_true(directory_tree_digest(&tree) == digest);
@@ -376,7 +377,7 @@ static void keep_text(void *arg, const struct esp_error *error, bool stays)
     snprintf(texts + strlen(texts), 2000 - strlen(texts), "%s\n", error->text);
 }
 
-/* What stands beside a cost model says whose it is; the model itself says it, too. */
+/* The attribute beside a cost model names its problem; the model itself names it, too. */
 static void a_cost_model_of_another_problem_than_its_entry_says_is_told(void **state)
 {
     (void)state;
@@ -605,7 +606,8 @@ static void a_file_keeps_what_is_not_brought_unless_it_is_pruned(void **state)
     assert_string_equal(directory_value(b, "espalierParent")->text, "{0}h:1");
     assert_string_equal(b->values[3].text, "{1}h:3");
     directory_tree_clear(&all);
-    /* As in LDAP: what ours does not say stays, its classes and the base are its own. */
+    /* The rule of LDAP: attributes that our file does not name stay; the classes and the base are the
+     * directory's. */
     assert_int_equal(gather_entry(&more, "b", "master", "h:4", NULL, &none, &error), ESP_OK);
     assert_int_equal(directory_write(&options, &more, false, NULL, NULL, &error), ESP_OK);
     assert_int_equal(directory_read(&options, &all, &base, &error), ESP_OK);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What LDAP servers should not say, and what they do not say when they should: nobody waits for them for
- * ever.
- */
+ * LDAP servers that send wrong messages, or send none when they should: no client waits for them for ever. */
 #include "services/directory/directory.h"
 #include "services/directory/within.h"
 
@@ -24,9 +22,9 @@
 
 #define AT_A_TIME  32
 #define MOST_PEERS 2048
-#define TIMEOUT_MS 40 /* of whoever asks them */
+#define TIMEOUT_MS 40 /* of each client that asks them */
 
-/* What a peer has answered in good order, before it says its bytes; and what it does behind them. */
+/* The valid answers of a peer before it sends its own bytes; and its behaviour after them. */
 enum good { NOTHING, BIND, STARTTLS };
 enum then { SILENT, LEAVES, DRIPS, FLOODS, DEAF, PAGES };
 
@@ -37,7 +35,7 @@ struct peer {
     size_t n;
 };
 
-static atomic_bool has_left; /* who is deaf does not hear that */
+static atomic_bool has_left; /* a peer that reads nothing does not notice that */
 
 /* ---- a peer ---- */
 
@@ -52,7 +50,7 @@ static bool say_success(int fd, uint8_t kind, const void *behind, size_t n_behin
     uint8_t request[4096], answer[128] = {0x30};
     const uint8_t success[] = {kind, 7, 10, 1, 0, 4, 0, 4, 0};
     const ssize_t got = recv(fd, request, sizeof request, 0);
-    /* Its id stands behind the head, whose length is one byte or says how many. */
+    /* The id follows the head, whose length is one byte, or has a byte with its size. */
     const size_t head = got > 1 && request[1] & 0x80 ? 2u + (request[1] & 0x7f) : 2;
     if (got < (ssize_t)head + 6 || request[head + 1] > 4)
         return false;
@@ -174,7 +172,7 @@ static void *ask_some(void *arg)
     return NULL;
 }
 
-/* Each of the peers, many at a time: all are told to be what they are. */
+/* Each of the peers, many at a time: all are reported with their faults. */
 static void ask_all(void)
 {
     pthread_t threads[AT_A_TIME];
@@ -269,7 +267,8 @@ static void messages_and_pages_that_do_not_end(void **state)
     assert_non_null(strstr(error.text, "expected the last page of entries"));
 }
 
-/* More than the buffers on the way take is written to one who reads nothing: this process goes on. */
+/* More bytes than the buffers on the way hold are written to a peer that reads nothing: this process goes
+ * on. */
 static void one_who_does_not_listen(void **state)
 {
     const struct peer deaf = {.good = BIND, .then = DEAF};

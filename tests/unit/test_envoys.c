@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who is let in as a rank on another host, and who is not: the other side of each connection is this test.
- */
+ * Processes that are accepted as a rank on another host, and those that are refused: the other side of
+ * each connection is this test. */
 #include "tests/unit/unit.h"
 
 #include "sed/ranks/envoy_internal.h"
@@ -160,7 +160,7 @@ static double closed_after_s(int fd)
     return (double)(clock_now_ns(&clock_system) - begun) / NS_PER_S;
 }
 
-/* ---- who is let in ---- */
+/* ---- accepted and refused processes ---- */
 
 static void who_knows_the_secret_is_let_in_and_its_end_is_told(void **state)
 {
@@ -227,7 +227,7 @@ static void the_secret_of_an_earlier_job_is_worth_nothing(void **state)
     is_sent_away(hello_of(0), secret);
 }
 
-/* What the daemon proves is not what a rank has to prove. */
+/* The daemon's proof differs from the rank's proof. */
 static void a_proof_cannot_be_thrown_back(void **state)
 {
     struct far_signed both = hello_of(0);
@@ -287,7 +287,7 @@ static void who_says_nothing_or_trickles_is_not_waited_for(void **state)
     assert_true(closed_after_s(trickles) < 10);
 }
 
-/* Those beyond the cap are closed at once, and ranks come in again when the others are gone. */
+/* Connections beyond the cap are closed at once, and ranks come in again when the others are gone. */
 static void a_crowd_of_strangers_is_kept_out(void **state)
 {
     enum { MANY = 100 };

@@ -349,7 +349,7 @@ static void random_expressions_agree_with_plain_arithmetic(void **state)
     }
 }
 
-/* What an operator gives in 128 bits. False: a division by zero, or a result that is no integer. */
+/* Result of an operator in 128 bits. False: a division by zero, or a result that is no integer. */
 static bool exact(char operator, __int128 a, __int128 b, __int128 *result)
 {
     const __int128 most = (__int128)1 << 64;

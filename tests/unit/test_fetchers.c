@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who may fetch the data of a request, as answers tell it, and where a server stands that may not.
- */
+ * Servers that may fetch the data of a request, as answers list them, and the place of a server that may
+ * not. */
 #include "tests/unit/unit.h"
 #include "core/choice/aggregate.h"
 #include "core/choice/fetchers.h"
@@ -39,7 +39,7 @@ static void who_is_named_may_and_so_may_the_owner(void **state)
     assert_true(fetchers_may(&told, 3, "alice", &holder));
     assert_false(fetchers_may(&told, 3, "node", &holder));
     assert_string_equal(holder, "A");
-    assert_true(fetchers_may(&told, 4, "node", &holder)); /* of which nothing is told */
+    assert_true(fetchers_may(&told, 4, "node", &holder)); /* an argument that the answer does not list */
 }
 
 static void one_of_several_holders_is_enough(void **state)

@@ -33,7 +33,7 @@ static struct few_ranks_run run(const struct law *law, double ranks, double work
                                       noisy(law, random)};
 }
 
-/* As the paper measures: two amounts of work on 4 and on 8 ranks. */
+/* The paper's measurements: two amounts of work on 4 and on 8 ranks. */
 static struct few_ranks_model fit(const struct law *law, struct random *random)
 {
     const struct few_ranks_run runs[] = {run(law, 4, 512, random), run(law, 4, 256, random),

@@ -67,7 +67,7 @@ static void the_law_knows_two_dimensions_from_three(void **state)
         is_within(law.flop, told.flop, 3);
         free_grid(&grid);
     }
-    /* The same order and nearly as many elements: forty times the operations. */
+    /* An equal order and nearly as many elements: forty times the operations. */
     assert_true(fill_by_sizes(27000, 27000 * 7).flop > 20 * fill_by_sizes(27000, 27000 * 5).flop);
     assert_true(fill_by_sizes(0, 0).flop >= 0);
     assert_true(fill_by_sizes(100, 10000).elements <= 5050);

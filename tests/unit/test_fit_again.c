@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a calibration makes of machines that are not always as quick: forecasts are of the typical call, and
- * the error that comes with them knows how far visits are apart.
- */
+ * Calibrations on machines whose speed varies: forecasts are of the typical call, and their error includes
+ * the differences between visits. */
 #include "tests/unit/unit.h"
 #include "services/fast/fit.h"
 #include "util/random.h"
@@ -166,7 +165,7 @@ static void of_two_speeds_the_frequent_one_is_forecast(void **state)
     expect(&quick, 1, 1 + 0.3 * (SLOW - 1));
 }
 
-/* What is forecast is the call without, and the error tells that there are such. */
+/* The forecast is of a call without them, and the error includes them. */
 static void a_burst_is_outvoted_and_told(void **state)
 {
     (void)state;

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What operations that a text does not declare may be. */
+/* Properties of operations that a text does not declare. */
 static const struct problem_set *problems;
 
 static enum esp_status parse(const char *text, struct flow_program **program, struct esp_error *error)

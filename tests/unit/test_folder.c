@@ -96,7 +96,7 @@ static void folders_in_use_stay(void **state)
     close(locks[0]);
 }
 
-/* Its process was killed between two steps. */
+/* A folder whose process was killed between two steps. */
 static void a_folder_that_was_never_finished_goes_when_it_is_old(void **state)
 {
     char bare[LENGTH], fresh[LENGTH], young[LENGTH], own[LENGTH];
@@ -257,7 +257,7 @@ static void what_all_have_left_without_a_word_goes_with_the_next_job(void **stat
     folder_leave(next, locks[2]);
 }
 
-/* Somebody who waits for what comes into it. */
+/* A process that waits for files in the folder. */
 static void a_folder_that_others_may_use_is_not_shared(void **state)
 {
     (void)state;

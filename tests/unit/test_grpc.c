@@ -103,7 +103,7 @@ static void *make_a_handle(void *arg)
     return NULL;
 }
 
-/* All of them ask who the masters are, and one is told first. */
+/* All calls ask for the masters, and one gets the answer first. */
 static void threads_may_begin_together(void **state)
 {
     (void)state;
@@ -565,7 +565,7 @@ static void thousands_of_failed_sessions_stay_known(void **state)
     assert_int_equal(failed, GRPC_SESSIONID_VOID);
 }
 
-/* What failed on the way and was made up for is nothing that the program hears of. */
+/* The program learns nothing of failures that the library made up for. */
 static void *look_at_the_last_error(void *unused)
 {
     (void)unused;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the client does when nodes are gone, refuse, lose replies or forget.
- */
+ * The client when nodes are gone, refuse, lose replies or forget. */
 #include "tests/unit/grpc_fixture.h"
 
 #include "client/session/link.h"
@@ -489,7 +488,7 @@ static void initialize_with_patience(void)
                      GRPC_NO_ERROR);
 }
 
-/* As the server said something a moment ago it is not greeted first. */
+/* The server answered a moment ago, and therefore gets no greeting first. */
 static void a_stopped_server_is_waited_for_once(void **state)
 {
     (void)state;
@@ -540,7 +539,7 @@ static void a_server_that_dies_while_it_computes(void **state)
     assert_int_equal(grpc_get_error(ids[1]), GRPC_COMMUNICATION_FAILED);
 }
 
-/* What no other may have is polled for as long as if it were silent. */
+/* A session that no other server may have is polled for as long as if the server were silent. */
 static void a_refused_connection_is_no_reason_to_wait_long(void **state)
 {
     (void)state;

@@ -35,7 +35,7 @@ static void large_values_travel_in_chunks(void **state)
     free(y);
 }
 
-/* Its first chunks arrive, and then its server is gone. */
+/* The first chunks arrive, and then the server is gone. */
 static grpc_error_t copy_from_a_dying_server(double *x, double *y)
 {
     double sum = 0;
@@ -65,7 +65,7 @@ static void a_result_that_overwrote_its_input_is_not_computed_elsewhere(void **s
     assert_int_equal(copy_from_a_dying_server(x, x + LARGE / 2), GRPC_COMMUNICATION_FAILED);
     assert_told("results had taken the place of its inputs");
     assert_int_equal(fake_counters(fake).executions, 2);
-    /* What lies elsewhere can be computed again. */
+    /* A result whose inputs are elsewhere can be computed again. */
     memcpy(x, same, LARGE * sizeof *x);
     assert_int_equal(copy_from_a_dying_server(x, x + LARGE), GRPC_NO_ERROR);
     assert_memory_equal(x + LARGE, same, LARGE * sizeof *x);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the client does when redirectors were just started, or are being started again.
- */
+ * The client when redirectors were just started, or are being started again. */
 #include "tests/unit/grpc_fixture.h"
 
 #include <pthread.h>
@@ -71,7 +70,8 @@ static void *revive_redirector(void *arg)
     return NULL;
 }
 
-/* Who has answered this process is started again, however often the library was finalized. */
+/* A redirector that has answered this process is known to start again, however often the library was
+ * finalized. */
 static void a_redirector_that_was_there_is_waited_for(void **state)
 {
     (void)state;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the client does while nodes take connections and say nothing: they are stopped, and go on where they
- * were. Patience is ten minutes where a test must not see its end.
- */
+ * The client while nodes accept connections and do not answer: they are stopped, and continue where they
+ * were. Patience is ten minutes where a test must not see its end. */
 #include "tests/unit/grpc_fixture.h"
 #include "client/session/engine.h"
 #include "util/clock.h"
@@ -42,7 +41,7 @@ static void initialize_with(const char *lines)
                      GRPC_NO_ERROR);
 }
 
-/* Who is gone is not waited for, who is silent for long. */
+/* The client does not wait for a node that is gone, and waits long for a silent one. */
 static void initialize_for_silence(void)
 {
     initialize_with("agent_patience = 0\nanswer_patience = \"200 ms\"\nsilence_patience = \"10 min\"\n");
@@ -250,7 +249,7 @@ static void servers_that_fell_silent_together_are_not_waited_for_one_after_the_o
     assert_string_equal(last_server(), "s3");
 }
 
-/* A program that ends does not wait for who does not answer. */
+/* A program that ends does not wait for a node that does not answer. */
 static void a_greeting_beside_a_call_ends_with_the_library(void **state)
 {
     (void)state;

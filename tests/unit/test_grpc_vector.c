@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What espalier.h adds: calls by vector, descriptions, session information, the tree.
- */
+ * Additions of espalier.h: calls by vector, descriptions, session information, the tree. */
 #include "tests/unit/grpc_fixture.h"
 
 #include <stdlib.h>

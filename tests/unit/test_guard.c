@@ -18,7 +18,7 @@
 #define BYTES (UINT64_C(40) << 12)
 #define N     (BYTES / sizeof(double))
 
-/* What is elsewhere: N numbers from `first` on. */
+/* The numbers elsewhere: N of them from `first` on. */
 struct elsewhere {
     double first;
     enum esp_status status;
@@ -46,7 +46,7 @@ static void ended(void *arg, enum guard_end end)
 
 static const struct guard_ops ops = {fetch, ended};
 
-/* As a call leaves it: the edges are there, the rest is guarded. */
+/* The state after a call: the edges are there, the rest is guarded. */
 static bool guard(double *memory, struct elsewhere *from)
 {
     uint64_t head, tail;
@@ -327,7 +327,7 @@ static void faults_of_the_program_go_to_its_handler(void **state)
     munmap(memory, BYTES);
 }
 
-/* What a child that runs `what` says, and the signal that ends it. */
+/* The output of a child that runs `what`, and the signal that ends it. */
 static int in_child(void (*what)(double *memory), double *memory, char *said, size_t size)
 {
     int pipes[2], status;

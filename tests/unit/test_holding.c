@@ -73,7 +73,7 @@ static void a_call_hears_how_the_one_before_it_failed(void **state)
     holding_release(array);
 }
 
-/* As containers of data are waited for. */
+/* Waits as for containers of data. */
 static void a_group_has_ended_when_all_in_it_have(void **state)
 {
     struct holding *a = an_array(), *b = an_array(), *c = an_array();
@@ -133,7 +133,7 @@ static void one_that_no_call_wants_is_its_callers_to_delete(void **state)
 /* Each call adds one to two arrays, from whatever thread it comes. */
 enum { CALLERS = 4, ROUNDS = 3000 };
 static struct holding *counted[2];
-static int counts[2]; /* their values, of which only whoever has the turn knows */
+static int counts[2]; /* their values, which only the thread with the turn knows */
 
 static void *count_on(void *unused)
 {

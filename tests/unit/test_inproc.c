@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What only the in-process transport has: a queue, a clock and faults that the test owns. What it shares
- * with the other one is in tests/inproc/conformance.c.
- */
+ * Properties of the in-process transport alone: a queue, a clock and faults that the test owns. The
+ * properties of both transports are in tests/inproc/conformance.c. */
 #include "tests/unit/unit.h"
 #include "core/inproc/inproc.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an agent remembers, with the catalogues that go with it.
- */
+ * An agent's knowledge of nodes, with the catalogues that belong to it. */
 #include "tests/unit/unit.h"
 #include "core/hierarchy/knowledge.h"
 #include "util/random.h"
@@ -198,8 +197,8 @@ static void the_later_word_counts_when_a_node_moves(void **state)
     assert_true(knowledge_remove(memory->knowledge, memory->b, "s"));
 }
 
-/* "a" moves below "b", with the agent "c" and its server "s" below it. What "b" tells of them is as old as
- * what "a" told, or seems to be older, as each way has delays of its own. */
+/* "a" moves below "b", with the agent "c" and its server "s" below it. The report of "b" on them is as old
+ * as that of "a", or seems older, because each path has its own delays. */
 static void what_is_below_an_agent_moves_with_it(void **state)
 {
     struct memory *memory = *state;
@@ -592,8 +591,8 @@ static void grids_of_ranks_are_kept_and_passed_on_with_the_models(void **state)
     assert_true(fabs(cost_of(memory, "s") - 3) < 1e-9);
 }
 
-/* What only ranks compute (digest 5) is not for a server whose ranks are not there; what workers compute as
- * well (digest 6) is. */
+/* A problem that only ranks compute (digest 5) is not for a server whose ranks are not there; a problem
+ * that workers compute as well (digest 6) is. */
 static void ranks_that_are_not_there_are_known_until_they_are(void **state)
 {
     static const char why[] = "the ranks of this server are not there: no mpirun";

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What nodes that have gone leave of their links: files, and ports that others have now.
- */
+ * Traces of links to nodes that are gone: files, and ports that other nodes have now. */
 #include "services/nws/links.h"
 #include "services/nws/probe.h"
 #include "services/nws/ring_files.h"

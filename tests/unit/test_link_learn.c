@@ -66,7 +66,7 @@ static void pass(struct program *program, double seconds)
     program->clock.time_ns += (int64_t)(seconds * 1e9);
 }
 
-/* As agents forecast a call with so many bytes, which have measured the way `agents`. */
+/* Forecasts a call with so many bytes as agents do that have measured the path `agents`. */
 static double forecast_s(struct program *program, bool there, uint64_t bytes, struct path agents,
                          struct path *way)
 {
@@ -290,7 +290,8 @@ static double chunks_s(double trip_s, uint64_t bytes, double rate_bps)
     return path_chunks_s(trip_s / 2, 1 / rate_bps, (double)bytes);
 }
 
-/* Of calls with 64 kB, which stay in caches, and with 1 MB in them, which do not, each tells of its like. */
+/* Calls with 64 kB, which stay in caches, and with 1 MB, which do not: each kind is forecast from its own
+ * measurements. */
 static void calls_tell_of_their_own_size(void **state)
 {
     (void)state;
@@ -334,7 +335,7 @@ static void a_call_that_was_held_up_does_not_count(void **state)
     end_program(program);
 }
 
-/* The rate that is told with a request of so many bytes there, or back. */
+/* The rate that is reported with a request of so many bytes there, or back. */
 static double told_bps(struct program *program, bool there, uint64_t bytes)
 {
     struct path way;
@@ -356,13 +357,13 @@ static void transfers_on_one_host_tell_of_their_own_size(void **state)
     for (int i = 0; i < 3; i++)
         for (int back = 0; back < 2; back++) /* nothing came from there: as quick as what went */
             assert_float_equal(told_bps(program, !back, bytes[i]), rates[i], 0.05 * rates[i]);
-    for (int i = 0; i < 5; i++) /* none of these tells of the greatest */
+    for (int i = 0; i < 5; i++) /* none of these gives information on the greatest */
         call(program, true, bytes[0], chunks_s(trip_s, bytes[0], rates[0]), trip_s);
     assert_float_equal(told_bps(program, true, bytes[2]), rates[2], 0.05 * rates[2]);
     end_program(program);
 }
 
-/* What small transfers take longer over it, and great ones shorter, is not the link's. */
+/* Neither the additional time of small transfers nor the shorter one of great ones belongs to the link. */
 static void a_link_has_one_rate_for_all_sizes(void **state)
 {
     (void)state;
@@ -462,7 +463,8 @@ static void what_idles_is_halved_unless_it_is_kept(void **state)
     assert_float_equal(window_now(&few, reno, 0.05, 0), 4 * PATH_FIRST_WINDOW, 1);
 }
 
-/* A server hears of them, in the order of the links; who does not know the extension takes them for new. */
+/* A server gets them in the order of the links; a server that does not know the extension takes them for
+ * new. */
 static void windows_are_told(void **state)
 {
     (void)state;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What clients keep of their links: found again, bounded, and never an error.
- */
+ * The file in which clients keep knowledge of links: found again, bounded, and never an error. */
 #include "client/session/link.h"
 #include "client/session/link_memory.h"
 #include "client/session/route.h"
@@ -77,7 +76,7 @@ static void links_are_found_again(void **state)
     assert_non_null(link);
     assert_float_equal(link->path.bandwidth_bps, 20e6, 1);
     assert_float_equal(link->path.latency_s, 0.001, 1e-9);
-    assert_null(link_memory_find(&memory, "old:1")); /* its address may be somebody else's by now */
+    assert_null(link_memory_find(&memory, "old:1")); /* the address may belong to another host by now */
     link_memory_clear(&memory);
 }
 
@@ -91,7 +90,8 @@ static void a_clock_that_went_back_loses_nothing(void **state)
     link_memory_clear(&memory);
 }
 
-/* What only greetings found may have been a bad moment: it is for an hour, and transfers know better. */
+/* Results of greetings alone may come from a bad moment: they last for an hour, and transfers replace
+ * them. */
 static void soundings_are_for_an_hour(void **state)
 {
     (void)state;
@@ -135,7 +135,7 @@ static void both_directions_are_kept(void **state)
     link_memory_clear(&memory);
 }
 
-/* What short transfers told is there for the next program for a day, and all else knows better. */
+/* Results of short transfers are there for the next program for a day, and all others replace them. */
 static void a_link_that_surprised_once_stands_until_it_does_again(void **state)
 {
     (void)state;
@@ -171,7 +171,7 @@ static struct link *make_link(struct engine *engine, const char *address)
     return link;
 }
 
-/* So many transfers of 50 MB to the server, each of so many seconds; how many have counted. */
+/* This many transfers of 50 MB to the server, each of so many seconds; how many have counted. */
 static unsigned learn(struct link *link, struct manual_clock *clock, unsigned n, double seconds)
 {
     const unsigned before = link->n_rates[true];
@@ -324,7 +324,7 @@ static void rates_by_size_are_kept(void **state)
     link_memory_clear(&memory);
 }
 
-/* ---- what is told of links, and how far it is believed ---- */
+/* ---- reports on links, and how far they are believed ---- */
 
 static struct engine *make_engine(void)
 {
@@ -374,8 +374,8 @@ static struct told_link told_with(struct engine *engine, const char *address, ui
     return link;
 }
 
-/* A call with 40 kB that a busy machine held up for a millisecond tells of its like, and of longer ones the
- * least that the link may do. */
+/* A call with 40 kB that a busy machine delayed by a millisecond gives the time of such calls; for longer
+ * ones it gives a lower bound of the link's rate. */
 static void short_transfers_tell_of_short_requests(void **state)
 {
     (void)state;
@@ -401,7 +401,7 @@ static void short_transfers_tell_of_short_requests(void **state)
     drop_engine(engine);
 }
 
-/* How many links, and bytes on what calls begin with, are told with a request of a kB. */
+/* How many links, and bytes on the opening of calls, are reported with a request of a kB. */
 static void tell_small(struct engine *engine, bool forecast, size_t *links, size_t *opening)
 {
     struct argument_attribute argument = {.mode = MODE_IN, .bytes = 1000, .datum = "", .holder = ""};
@@ -419,7 +419,7 @@ static void tell_small(struct engine *engine, bool forecast, size_t *links, size
     arena_clear(&arena);
 }
 
-/* Whatever is known, so that what is forecast is where the call goes. */
+/* The forecast server is in any case the one that gets the call. */
 static void a_forecast_tells_what_the_call_would(void **state)
 {
     (void)state;
@@ -485,7 +485,8 @@ static void what_slow_start_explains_is_no_rate(void **state)
     drop_engine(engine);
 }
 
-/* What a program has found of a host counts by its size for the next one, and what that makes comes to it. */
+/* A program's finding on a host counts by its size for the next program, and the next one's finding is
+ * added to it. */
 static void rates_by_size_are_told_by_the_next_program(void **state)
 {
     (void)state;
@@ -561,8 +562,8 @@ static void what_only_greetings_or_short_transfers_told_is_doubted(void **state)
 
 /* ---- sharing ---- */
 
-/* Two transfers of a second each of work, the second one half a second behind: both take longer, and are told
- * their second. */
+/* Two transfers of a second each of work, the second one half a second behind: both take longer, and count
+ * as one second each. */
 static void who_shares_a_link_knows_its_whole_rate(void **state)
 {
     (void)state;
@@ -653,7 +654,7 @@ static void greetings_before_have_opened_the_window(void **state)
     }
 }
 
-/* Before a call of some hundred kB: what little ballast tells, and nothing where it tells nothing. */
+/* Before a call of some hundred kB: the little that ballast shows, and nothing where it shows nothing. */
 static void a_glance_is_short_and_invents_nothing(void **state)
 {
     (void)state;
@@ -692,8 +693,7 @@ static void a_server_that_is_deaf_leaves_nothing(void **state)
     assert_int_equal(soon.greetings, 5);
 }
 
-/* Every byte that is another one, and every cut: nothing is believed, and the file is kept for who wants to
- * look. */
+/* For every changed byte and every truncation: nothing is believed, and the file is kept for inspection. */
 static void a_damaged_file_is_set_aside(void **state)
 {
     (void)state;

@@ -384,8 +384,8 @@ static bool learns(struct links *links, unsigned peer)
     return links_learn(links, name, 50000000, 0.5, &path);
 }
 
-/* Whoever comes under new names all the time takes nothing from links that are measured, and those that are
- * gone make room. */
+/* A node with new names all the time takes nothing from links that are measured, and those that are gone
+ * make room. */
 static void links_that_are_measured_no_more_make_room(void **state)
 {
     (void)state;
@@ -620,7 +620,7 @@ static uint64_t traffic_of(void *self, bool *moves)
     return 0;
 }
 
-/* What data of calls leave of a link is not what it is, once something is known of it. */
+/* Measurements from the data of calls do not count any more once the link itself has been measured. */
 static void a_probe_beside_data_of_calls_does_not_count(void **state)
 {
     (void)state;
@@ -653,7 +653,7 @@ static void a_probe_beside_data_of_calls_does_not_count(void **state)
     links_destroy(parent);
 }
 
-/* Its parent is to be found elsewhere than where it is told first. */
+/* The parent is at another address than the first one reported. */
 struct lost_child {
     const char *parent_url;
     _Atomic int asked, told;
@@ -675,7 +675,7 @@ static void on_found(void *self, const struct path *path)
     atomic_fetch_add(&child->told, 1);
 }
 
-/* A turn of which nothing came is no reason to know nothing for as long as one that told all. */
+/* A round without any result is no reason to wait as long as after a complete one. */
 static void a_turn_that_failed_is_tried_again_soon(void **state)
 {
     (void)state;

@@ -60,7 +60,7 @@ static void those_above_hear_of_it(void **state)
     const struct extensions both = {told, 2}, absent = {told, 1}, none = {0};
     assert_true(lost_problems_told(&both, lost_problem("dgesv")));
     assert_false(lost_problems_told(&both, lost_problem("over")));
-    assert_true(lost_problems_told(&absent, lost_problem("any"))); /* of who does not tell it */
+    assert_true(lost_problems_told(&absent, lost_problem("any"))); /* reported without problems */
     assert_false(lost_problems_told(&none, lost_problem("any")));
     lost_problems_inherit(&above, &both, 20);
     assert_true(lost_problems_may(&above, lost_problem("dgesv"), 19));

@@ -365,14 +365,13 @@ static void no_truncated_file_crashes_or_passes_for_whole(void **state)
             struct matrix_file file;
             struct esp_error error = {0};
             if (matrix_parse(exact, cut, "m", 0, &file, &error) == ESP_OK)
-                passed += !*file.note; /* of what may be missing the user is told */
+                passed += !*file.note; /* the user gets a note on a part that may be missing */
             else
                 assert_non_null(strchr(error.text, 'm'));
             matrix_file_clear(&file);
             free(exact);
         }
-        /* columns have a width that is told: only the last line's end, and blanks before it, may be missing
-         */
+        /* columns have a declared width: only the last line's end, and blanks before it, may be missing */
         assert_in_range(passed, 0, strstr(names[i], ".mtx") ? 0 : 60);
     }
 }

@@ -172,9 +172,10 @@ static void a_beginning_tells_the_extents(void **state)
     assert_false(matrix_peek("/dev/null", &none));
 }
 
-/* Whether a file cut there may be read. In columns of a width that is told (hb, rb) no more than the line's
- * end may be missing, behind Octave's variable no more than empty lines; a table of numbers (csv) ends where
- * one of its rows does. Digits of the last number may be missing where the user is told that they may be. */
+/* Whether a file cut there may be read. In columns of a declared width (hb, rb) no more than the line's
+ * end may be missing, behind Octave's variable no more than empty lines; a table of numbers (csv) ends
+ * where one of its rows does. Digits of the last number may be missing where the user gets a note that
+ * they may be. */
 static bool may_pass(const char *word, const char *bytes, size_t n, size_t length,
                      const struct matrix_file *cut)
 {
@@ -253,8 +254,8 @@ static void each_content_has_one_reader(void **state)
         }
 }
 
-/* What has lost its first line is not the file of another format. A table of numbers with a row
- * less is one, and so are the sizes and elements of a complex array. Octave's first line is a comment: its
+/* A file without its first line is not a file of another format. Exceptions: a table of numbers with a row
+ * less, and the sizes and elements of a complex array. Octave's first line is a comment: its
  * second one counts. */
 static void a_lost_first_line_is_noticed(void **state)
 {
@@ -699,8 +700,8 @@ static void rutherford_boeing_knows_integers(void **state)
             "which is not supported");
 }
 
-/* What a compressed file announces is compared with the limit before it is expanded, and it is expanded no
- * further than what it announces can take. */
+/* The announced size of a compressed file is compared with the limit before it is expanded, and the file
+ * is expanded no further than its announcement can take. */
 static void a_compressed_file_is_bounded_by_what_it_announces(void **state)
 {
     (void)state;
@@ -1046,7 +1047,7 @@ static size_t files_in(const char *folder)
     return n;
 }
 
-/* So that who is killed meanwhile leaves nothing behind. */
+/* A process that is killed meanwhile leaves nothing behind. */
 static void what_is_still_coming_has_no_name(void **state)
 {
     (void)state;

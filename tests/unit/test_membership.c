@@ -329,7 +329,7 @@ static void a_refusal_is_told_once_and_tried_again_slowly(void **state)
     membership_destroy(child.membership);
 }
 
-/* With one parent, a refusal is as many tries as one that says nothing gets. */
+/* With one parent, a refusal gets as many tries as silence does. */
 static void who_refuses_is_not_said_to_be_silent(void **state)
 {
     (void)state;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What only the transport over the network has: being opened again and again, good manners as a guest, TLS,
- * and nonsense. What it shares with the other one: tests/inproc/conformance.c.
- */
+ * Properties of the transport over the network alone: being opened again and again, good manners as a
+ * guest, TLS, and nonsense. The properties of both transports: tests/inproc/conformance.c. */
 #include "tests/unit/unit.h"
 #include "orb/orb.h"
 #include "util/clock.h"
@@ -115,7 +114,7 @@ static void calls_on_one_host_need_no_port(void **state)
     transport_destroy(transport);
 }
 
-/* What a daemon that was killed has left behind. */
+/* The files that a killed daemon has left behind. */
 static void a_socket_without_a_listener_is_passed_over(void **state)
 {
     (void)state;
@@ -447,8 +446,8 @@ static void a_chunk_of_who_is_silent_is_given_up(void **state)
     }
 }
 
-/* The kernel takes connections for who is stopped. Each call after the first needs a new one, as that of the
- * call before was given up. */
+/* The kernel accepts connections for a stopped process. Each call after the first needs a new one, because
+ * that of the call before was given up. */
 static void what_is_left_for_connecting_does_not_prolong_a_call(void **state)
 {
     (void)state;

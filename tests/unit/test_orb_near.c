@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory between processes of one user on one host: what goes that way, and who is not let in.
- */
+ * Memory between processes of one user on one host: messages that go that way, and processes that are
+ * refused. */
 #include "tests/unit/unit.h"
 #include "orb/orb.h"
 
@@ -143,7 +143,7 @@ static void a_file_that_may_become_shorter_is_not_taken(void **state)
     close(ends[1]);
 }
 
-/* What a stranger might say: the numbers are not this process's, or lie elsewhere. */
+/* Messages of a stranger: the numbers are not this process's, or lie elsewhere. */
 static void nobody_is_believed_without_the_proof(void **state)
 {
     (void)state;
@@ -168,7 +168,7 @@ static void nobody_is_believed_without_the_proof(void **state)
     assert_int_equal(node.memory[0], 7);
 }
 
-/* Its second half may not be touched. */
+/* The second half of the memory may not be touched. */
 static void tells_what_is_not_there(size_t half)
 {
     const char *address = endpoint_address(endpoint);

@@ -20,7 +20,7 @@
 #define FEATURES    UINT64_C(0x1122334455667788)
 #define BULK        (4 << 20)
 
-/* ---- a node that keeps requests until it is told to answer ---- */
+/* ---- a node that keeps requests until the test lets it answer ---- */
 
 static struct transport *transport;
 static struct endpoint *endpoint;
@@ -127,7 +127,7 @@ static void put_greet(struct giop *giop, uint8_t minor, bool big)
     giop_finish(giop);
 }
 
-/* Somebody who has said something sensible and then falls silent. */
+/* A peer that has sent something valid and then falls silent. */
 static int dial_and_greet(void)
 {
     static struct giop giop;
@@ -261,7 +261,7 @@ static void a_flood_does_not_lock_others_out(void **state)
     pthread_t thread;
     pthread_create(&thread, NULL, flood, NULL);
     for (int i = 0; i < 50; i++) {
-        /* A connection may be taken from its owner once; who asks again gets another. */
+        /* A connection may be taken from its owner once; a peer that asks again gets another. */
         enum esp_status status = greet();
         for (int tries = 0; status != ESP_OK && tries < 10; tries++)
             status = greet();
@@ -424,7 +424,7 @@ static void who_closes_between_two_pieces_is_noticed(void **state)
     close(second);
     assert_true(parts(103, 2500));
     close(first);
-    close_node(); /* nobody is told any more */
+    close_node(); /* no answer is sent any more */
 }
 
 static void chunks_come_and_go_in_every_version_and_byte_order(void **state)

@@ -106,7 +106,7 @@ static void pages_made_large_show_what_they_showed(void **state)
     pages_make_large(placed, PAGE);
     for (size_t i = offset; i < offset + bytes; i += PAGE)
         assert_int_equal(placed[i - offset + 5], i / PAGES_LARGE != 2 ? (unsigned char)(i / PAGE * 7) : 0);
-    placed[PAGES_LARGE] = 99; /* the same memory for all who have it mapped */
+    placed[PAGES_LARGE] = 99; /* one memory for all processes that have it mapped */
     assert_int_equal(memory[offset + PAGES_LARGE], 99);
     munmap(placed, bytes);
     munmap(memory, MUCH);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The model of products on grids: equation 4.4, who has the most, the panels of PBLAS, and ranks that share
- * processors.
- */
+ * The model of products on grids: equation 4.4, the rank with the most work, the panels of PBLAS, and
+ * ranks that share processors. */
 #include "tests/unit/unit.h"
 #include "core/forecast/parallel_model.h"
 
@@ -14,7 +13,7 @@ static void assert_close(double a, double b)
         fail_msg("%.12g is not %.12g", a, b);
 }
 
-/* As in test_parallel_model.c: Pentium III at 733 MHz, Fast Ethernet behind switches. */
+/* The machine of test_parallel_model.c: Pentium III at 733 MHz, Fast Ethernet behind switches. */
 static struct parallel_machine i_cluster(void)
 {
     return (struct parallel_machine){.polynomials = parallel_polynomials_from_rates(5e8, 8e7, 1e-6),
@@ -48,8 +47,8 @@ static void gemm_waits_for_the_rank_that_has_the_most(void **state)
     assert_true(parallel_gemm_s(&machine, row, 16, 300, 300, 300) - sent_s < 0.95 * compute_s);
 }
 
-/* As ScaLAPACK 2.2's PBLAS calls DGEMM: on two ranks 9 times with 32 columns and once with 12, on one at
- * once; with blocks of 64 as with those of 16. */
+/* The calls of DGEMM by ScaLAPACK 2.2's PBLAS: on two ranks 9 times with 32 columns and once with 12, on
+ * one at once; with blocks of 64 as with those of 16. */
 static void gemm_goes_by_the_panels_of_pblas(void **state)
 {
     (void)state;

@@ -34,7 +34,7 @@ static struct parallel_machine paragon(void)
                                        .latency_s = 2.4e-5,
                                        .element_s = 8 / 1.6e8,
                                        .broadcast = parallel_broadcast_find("tree")};
-    /* What a product costs for each of its rows and columns, and a rank-1 update for each column. */
+    /* Cost of a product for each of its rows and columns, and of a rank-1 update for each column. */
     machine.polynomials.of[PARALLEL_GEMM][5] = machine.polynomials.of[PARALLEL_GEMM][6] = 3.1e-6;
     machine.polynomials.of[PARALLEL_GER][1] = 1.36e-5;
     return machine;
@@ -298,7 +298,7 @@ static void assert_refused(struct parallel_problem problem, struct parallel_grid
         fail_msg("expected '%s' in '%s'", text, error.text);
 }
 
-/* What ScaLAPACK's own routine takes there: `name` is its symbol. */
+/* Time of ScaLAPACK's own routine there: `name` is its symbol. */
 static double solver(const char *name, int64_t m, int64_t n, int64_t nrhs, struct parallel_grid grid)
 {
     struct parallel_machine machine = i_cluster();

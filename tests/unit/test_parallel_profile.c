@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is known of ranks: the same after it was written and read.
- */
+ * A profile of ranks: it is unchanged after it was written and read. */
 #include "tests/unit/unit.h"
 #include "core/forecast/parallel_profile.h"
 #include "util/crc32c.h"
@@ -82,7 +81,8 @@ static void kernels_and_broadcasts_are_those_that_were_measured(void **state)
     assert_true(fabs(parallel_speed_fill_s(&profile.speed, 1e9, 2) - 0.2) < 1e-9);
 }
 
-/* What calls told is of the models as they were: a slow start of the next job must not spoil it. */
+/* Corrections from calls belong to the models as they were: a slow start of the next job must not spoil
+ * the new models. */
 static void what_calls_told_is_not_spoiled_by_a_new_measurement(void **state)
 {
     (void)state;
@@ -139,7 +139,7 @@ static void what_was_written_is_read(void **state)
     free(text);
 }
 
-/* As servers wrote it before they measured kernels. */
+/* A file of a server that measured no kernels. */
 static void what_an_earlier_version_has_written_is_read(void **state)
 {
     (void)state;
@@ -157,7 +157,7 @@ static void what_an_earlier_version_has_written_is_read(void **state)
     assert_true(fabs(parallel_speed_fill_s(&read.speed, 1e9, 2) - 0.25) < 1e-9);
 }
 
-/* As servers wrote it that believed a single call. */
+/* A file of a server that believed a single call. */
 static void what_one_call_told_an_earlier_version_is_of_its_grid_alone(void **state)
 {
     (void)state;
@@ -189,7 +189,7 @@ static void a_call_that_waits_for_a_second_one_counts_for_nothing(void **state)
     free(text);
 }
 
-/* What small blocks cost: a product of short sums reads and writes its result all the same. */
+/* Cost of small blocks: a product of short sums reads and writes its result all the same. */
 static void small_blocks_are_dearer_than_large_ones(void **state)
 {
     (void)state;

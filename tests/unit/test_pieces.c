@@ -180,7 +180,7 @@ static void check_refused(struct datum_shape shape, const char *why)
     assert_non_null(strstr(error.text, why));
 }
 
-/* As a peer may send them. */
+/* Pieces as a peer may send them. */
 static void layouts_that_cannot_be_are_refused(void **state)
 {
     (void)state;

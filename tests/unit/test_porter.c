@@ -93,7 +93,7 @@ static void what_is_not_lent_any_more_is_told(void **state)
         close(source.loans[i]);
         source.loans[i] = -1;
     }
-    enum esp_status status = ESP_OK; /* the porter hears of it a moment later */
+    enum esp_status status = ESP_OK; /* the porter notices it a moment later */
     for (int i = 0; i < 500 && status == ESP_OK; i++)
         status = fetch(&target, &order, &told, &error);
     assert_int_equal(status, ESP_NOT_FOUND);
@@ -214,7 +214,7 @@ static void a_source_that_sends_nothing_for_long_is_told(void **state)
     lie_to(IS_SILENT, &told, ESP_TIMEOUT, "(porter 0 of 1 there): nothing moved for 0.3 s");
 }
 
-/* As the porter of a process that is stopped: who comes is let in by the system, and hears nothing. */
+/* Acts as the porter of a stopped process: the system accepts connections, and sends nothing. */
 static int stand_still_at(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};

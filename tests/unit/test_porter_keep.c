@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ranks on other hosts that fetch their own pieces, as their daemon orders it, and lend what they keep over
- * encrypted connections: what comes, and who is obeyed.
- */
+ * Ranks on other hosts that fetch their own pieces, as their daemon orders it, and lend what they keep
+ * over encrypted connections: the pieces that arrive, and the processes whose orders are obeyed. */
 #include "tests/unit/porter_rig.h"
 
 #include "core/redistribution/pieces.h"
@@ -194,7 +193,7 @@ static void who_is_gone_is_not_waited_for(void **state)
     assert_int_equal(fetched(), RANKS - 1);
 }
 
-/* ---- who is not the daemon ---- */
+/* ---- orders of other processes than the daemon ---- */
 
 static void another_secret_is_not_obeyed(void **state)
 {
@@ -204,7 +203,7 @@ static void another_secret_is_not_obeyed(void **state)
     assert_int_equal(made, 0);
 }
 
-/* What is answered to an order over such a connection; ESP_UNREACHABLE: nothing. */
+/* The answer to an order over such a connection; ESP_UNREACHABLE: none. */
 static enum esp_status answered(uint64_t ticket, const unsigned char *key, const struct porter_order *said)
 {
     const struct porter_end end = {.stop = -1, .order = -1, .stall_ms = LONG};

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Porters over encrypted connections: who has not the key gets nothing, who listens learns nothing, and who
- * changes something is noticed.
- */
+ * Porters over encrypted connections: a peer without the key gets nothing, a listener learns nothing, and
+ * changes are noticed. */
 #include "tests/unit/porter_rig.h"
 
 #include "core/redistribution/pieces.h"
@@ -30,7 +29,7 @@ static void every_element_comes_to_its_place(void **state)
                 cases[i].there, i % 2 ? "127.0.0.1" : "127.0.0.2", true);
 }
 
-/* ---- who is not meant ---- */
+/* ---- peers without the key ---- */
 
 static struct side source, target;
 static struct porter_order order;

@@ -130,7 +130,7 @@ static void places_are_all_different(void **state)
             }
 }
 
-/* As LAPACK's manual has them: AP(i + (j-1)*j/2), AP(i + (j-1)*(2n-j)/2), AB(ku+1+i-j, j). */
+/* Positions of LAPACK's manual: AP(i + (j-1)*j/2), AP(i + (j-1)*(2n-j)/2), AB(ku+1+i-j, j). */
 static void places_are_those_of_lapack(void **state)
 {
     (void)state;

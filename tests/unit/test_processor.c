@@ -162,7 +162,7 @@ static void a_competitor_takes_half_of_the_only_processor(void **state)
 static void several_competitors_leave_a_turn(void **state)
 {
     (void)state;
-    struct machine machine = {.running = 4, .state = 'S'}; /* three, and who reads */
+    struct machine machine = {.running = 4, .state = 'S'}; /* three, and the reader */
     struct processor_reading reading;
     set(&machine);
     struct processor_sensor *sensor = sensor_of(1);

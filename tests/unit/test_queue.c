@@ -88,7 +88,7 @@ static void removed_ones_are_gone_and_turns_go_on(void **state)
     assert_string_equal(drain(&queue), "1P");
 }
 
-/* Whatever is queued, `ahead` says how many really come out before. */
+/* For every queue, `ahead` says how many really come out before. */
 static void ahead_counts_who_runs_before(void **state)
 {
     (void)state;

@@ -47,7 +47,7 @@ static void a_call_waits_for_the_ranks_that_are_free_soonest(void **state)
         try_calls(busy, 0, ranks);
 }
 
-/* The order in which calls are told does not matter. */
+/* The order in which calls get their ends does not matter. */
 static void calls_may_be_told_in_any_order(void **state)
 {
     (void)state;

@@ -78,7 +78,7 @@ static void count(void *arg, const struct esp_error *error)
     ++*(unsigned *)arg;
 }
 
-/* What a server reads at its start and at SIGHUP. */
+/* Files that a server reads at its start and at SIGHUP. */
 static void a_folder_of_models_is_read_beside_them(void **state)
 {
     (void)state;

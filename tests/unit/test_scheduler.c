@@ -33,7 +33,7 @@ static struct esp_server_view view_of(const struct schedule_times *times, double
     return view;
 }
 
-/* What the index's pruning rests on. */
+/* The property on which the index's pruning relies. */
 static void no_score_falls_when_anything_grows(void **state)
 {
     (void)state;

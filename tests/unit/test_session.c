@@ -156,7 +156,7 @@ static void clients_without_sessions_are_capped(void **state)
     assert_null(client_find(&sessions, 100, 7));
 }
 
-/* Whether an array need not come is for the description to say, and not for who calls. */
+/* The description decides whether an array may be left out, and not the caller. */
 static void only_what_is_not_read_may_stay_away(void **state)
 {
     (void)state;

@@ -240,7 +240,7 @@ static void a_platform_is_a_tree(void **state)
     assert_int_equal(
         settings_parse(SETTINGS_PLATFORM, TREE "server \"s\" { parent = \"LA1\" }", "x", &platform, &error),
         ESP_OK);
-    assert_int_equal(platform.servers[0].sed.problems.n, 0); /* whoever starts it may still choose */
+    assert_int_equal(platform.servers[0].sed.problems.n, 0); /* the program that starts it may still choose */
     settings_destroy(&platform.arena);
 }
 
@@ -262,9 +262,10 @@ static void a_platform_that_is_none_is_refused(void **state)
           "x.conf: expected one daemon named \"MA1\", found 2");
     fails(SETTINGS_PLATFORM, TREE "redirector { name = \"x\" }\nserver \"t\" { parent = \"x\" }", ESP_CONFIG,
           "x.conf: \"t\": expected a master or leader as parent, found \"x\", which is a redirector");
-    fails(SETTINGS_PLATFORM, TREE "server \"s\" { }", ESP_CONFIG,
-          "x.conf: section server \"s\": expected the key \"parent\" (name of its parent, a master or leader), "
-          "found none");
+    fails(
+        SETTINGS_PLATFORM, TREE "server \"s\" { }", ESP_CONFIG,
+        "x.conf: section server \"s\": expected the key \"parent\" (name of its parent, a master or leader), "
+        "found none");
 }
 
 static void what_is_saved_loads_to_the_same(void **state)
@@ -316,7 +317,7 @@ static void the_samples_are_good(void **state)
         char by[SETTINGS_BY];
         snprintf(path, sizeof path, "%s/etc/%s", getenv("top_srcdir") ? getenv("top_srcdir") : ".",
                  samples[i].file);
-        /* Certificates are made by whoever installs the sample. */
+        /* Certificates are made by the user who installs the sample. */
         if (settings_check(samples[i].kind, path, &error) != ESP_OK &&
             !strstr(error.text, "cannot read the authority's certificate /etc/espalier/ca.pem"))
             fail_msg("%s", error.text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rates by size: each size is told by its like, and between them time is what adds up.
- */
+ * Rates by size: each size is forecast from measurements of similar sizes, and between them the times add
+ * up. */
 #include "core/forecast/size_rates.h"
 #include "tests/unit/unit.h"
 
@@ -40,7 +40,7 @@ static void each_size_has_its_rate_and_what_lies_between_a_time_between(void **s
     }
 }
 
-/* What was held up alone in its class takes no longer than a greater one that was not. */
+/* A transfer that was delayed alone in its class takes no longer than a greater one that was not. */
 static void a_size_takes_no_longer_than_a_greater_one(void **state)
 {
     (void)state;

@@ -85,8 +85,8 @@ static void nonsense_does_not_count(void **state)
     assert_int_equal(speed.called.n, 0);
 }
 
-/* Whatever the description declares. A single short call may have been a worker's first one, and does not
- * count. */
+/* The speed does not depend on the declared work. A single short call may have been a worker's first one,
+ * and does not count. */
 static void what_a_call_took_is_the_forecast_of_the_next_one(void **state)
 {
     (void)state;
@@ -313,8 +313,8 @@ static char *written(const struct speed *speed)
     return text;
 }
 
-/* As it would have without the end of the server: the oldest calls leave first. What is known already, and
- * what is nonsense, is left alone. */
+/* The records are those that a server without an end would have: the oldest calls leave first. Records
+ * that are known already, and nonsense, are left alone. */
 static void what_calls_reached_outlives_the_server(void **state)
 {
     (void)state;

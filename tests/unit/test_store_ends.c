@@ -109,7 +109,7 @@ static void other_places_of_a_datum_are_remembered_as_long_as_it_is(void **state
     assert_int_equal(note_places(&rig_alice, &other, two, sizeof two), ESP_NOT_FOUND);
 }
 
-/* As a copy of it, or in a move back. */
+/* The datum goes as a copy, or in a move back. */
 static struct store_new coming_back(const struct datum_id *id, uint32_t flags)
 {
     struct store_new coming = rig_new(5000, DATUM_PERSISTENT, flags);
@@ -151,8 +151,8 @@ static void a_replica_of_what_has_moved_away_does_not_hide_where_it_is(void **st
     assert_says(&error, "it was deleted");
 }
 
-/* Until they have gone there, too, or nobody cares: who asks later is to hear of them, also after a restart.
- */
+/* The ends are kept until they have gone there, too, or nobody cares: a server that asks later gets them,
+ * also after a restart. */
 static void other_places_of_what_was_deleted_are_remembered_until_that_is_settled(void **state)
 {
     (void)state;
@@ -223,7 +223,7 @@ static struct datum_key set_aside(void)
     return seen;
 }
 
-/* Whoever looks for a copy of it elsewhere hears of it then, and from the folder after each start. */
+/* A server that looks for a copy of it elsewhere learns of it then, and from the folder after each start. */
 static void an_original_that_is_lost_is_told_of_as_such(void **state)
 {
     (void)state;

@@ -273,7 +273,7 @@ static void a_replica_in_a_file_becomes_the_original_for_good(void **state)
     assert_int_equal(store_open_reader(rig.store, &rig_alice, &id, &pin, NULL), ESP_OK);
     if (promote(&id, &error) != ESP_OK)
         fail_msg("%s", error.text);
-    store_release(rig.store, pin, false); /* who reads it meanwhile does no harm */
+    store_release(rig.store, pin, false); /* a reader does no harm meanwhile */
     assert_int_equal(counts().disk_bytes, datum_file_bytes(LARGE));
     disk_power_cut(rig.disk);
     rig_close(&rig);

@@ -108,7 +108,7 @@ static void a_sum_that_came_with_a_piece_goes_out_with_it(void **state)
     assert_int_equal(crc, 102);
     assert_false(sum_of(pin, PIECE, 2 * PIECE, &crc)); /* of other pieces nothing is known */
 
-    store_pin_area(pin, 0, PIECE, &piece, NULL); /* who reads it sums it */
+    store_pin_area(pin, 0, PIECE, &piece, NULL); /* a reader sums it */
     piece.summed = true;
     piece.crc32c = 103;
     store_pin_area_done(rig->store, pin, &piece, false);

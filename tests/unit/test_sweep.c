@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a parameter sweep varies.
- */
+ * The values that a parameter sweep varies. */
 #include "command/csv_rows.h"
 #include "command/sweep.h"
 #include "command/sweep_resume.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What servers tell of their terms, and what requests want.
- */
+ * Terms of servers in their reports, and the terms that requests want. */
 #include "tests/unit/unit.h"
 #include "core/choice/terms.h"
 

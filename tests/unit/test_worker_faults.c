@@ -166,7 +166,7 @@ static void an_overrun_meets_the_guard_behind_the_array(void **state)
     assert_error(rig_call(&rig, "overrun", (void *[]){&n, &by, x}, true), ESP_OK, "");
 }
 
-/* As kernels of BLAS do it: what they read there they do not use. */
+/* Reads as kernels of BLAS do, which do not use the values that they read there. */
 static void reading_ahead_of_the_array_is_no_fault(void **state)
 {
     (void)state;

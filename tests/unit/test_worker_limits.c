@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What workers may have (memory, descriptors), and how they are replaced: when they keep too much, and when
- * their library is another.
- */
+ * Limits of workers (memory, descriptors), and how workers are replaced: when they keep too much, and when
+ * their library has changed. */
 #include "tests/unit/worker_rig.h"
 
 #include "sed/pool/handoff.h"
@@ -165,7 +164,7 @@ static void the_killer_is_noticed_until_the_second_reading_after_it(void **state
     assert_false(oom_is_recent(&watch));
     set_killed(path, 6);
     assert_true(oom_is_recent(&watch));
-    oom_look(&watch, 2 * NS_PER_S); /* a death is heard of later than the killer has counted it */
+    oom_look(&watch, 2 * NS_PER_S); /* the server notices a death later than the killer has counted it */
     assert_true(oom_is_recent(&watch));
     oom_look(&watch, 2 * NS_PER_S + 1);
     assert_true(oom_is_recent(&watch));
@@ -216,7 +215,7 @@ static void only_deaths_in_the_servers_own_group_count(void **state)
         const struct control_group_files files = {.groups = groups, .mounts = mounts, .root = root};
         struct oom_watch watch = {.groups = &files};
         oom_look(&watch, NS_PER_S);
-        write_file(above, versions[i].file, versions[i].after); /* somebody else's */
+        write_file(above, versions[i].file, versions[i].after); /* a process of another server */
         assert_false(oom_is_recent(&watch));
         write_file(own, versions[i].file, versions[i].after);
         assert_true(oom_is_recent(&watch));
@@ -243,7 +242,7 @@ static void too_few_descriptors_are_named_before_anything_starts(void **state)
         fail_msg("%s", error.text);
 }
 
-/* As under `ulimit -n 64`, which is more than a worker needs. */
+/* The limit of `ulimit -n 64`, which is more than a worker needs. */
 static void workers_begin_with_few_descriptors(void **state)
 {
     (void)state;

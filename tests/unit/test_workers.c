@@ -354,8 +354,8 @@ static void an_illegal_argument_is_an_error_and_neither_a_print_nor_an_exit(void
 }
 
 /* Models are made of what a routine takes by itself. */
-/* What a worker waits for is divided between it and those who took its processor by the switches of both
- * kinds: who is never pushed aside, as at least one of a few naps is not, has taken all of it. */
+/* A worker's waiting time is divided between the worker and those who took its processor, by the switches
+ * of both kinds: a worker that is never pushed aside (in at least one of a few naps) has taken all of it. */
 static void who_waits_takes_the_time_of_the_clock(void **state)
 {
     (void)state;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What every unit test includes first: cmocka with the headers it wants.
- */
+ * The header that every unit test includes first: cmocka with the headers it wants. */
 #ifndef TESTS_UNIT_H
 #define TESTS_UNIT_H
 
