@@ -209,7 +209,7 @@ static void typed_client(struct transport *transport)
     check(!hears_of_contract_1(address, "nonsense"), "what is no contract is not");
     CORBA::Object_var object = entry(address);
     Espalier::Server_var server = Espalier::Server::_narrow(object);
-    check(!CORBA::is_nil(server), "the entry object is a Server to who asks");
+    check(!CORBA::is_nil(server), "the entry object is a Server to a client");
     Espalier::Describe describe;
     describe.problem = CORBA::string_dup("dgesv");
     Espalier::DescribeReply_var described = server->describe(describe);
@@ -452,7 +452,7 @@ static void a_post_that_is_not_answered(struct transport *transport, const std::
     }
     kill(pid, SIGCONT);
     check(status == ESP_TIMEOUT && strstr(why.text, "no answer in time"),
-          "a post that a stopped server does not take is told with its reason");
+          "a post that a stopped server does not take is reported with its reason");
     endpoint_close(endpoint);
 }
 

@@ -44,7 +44,7 @@ struct daemon {
     union settings_any *begun, *now;
 };
 
-/* What the next run of this process needs to know. Outlives the struct. */
+/* Knowledge of this process for its next run. Outlives the struct. */
 extern struct daemon_again {
     bool wanted;
     char listen[256], http[256];

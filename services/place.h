@@ -26,7 +26,7 @@ struct node_place {
     /* The node that was found at the preferred parent's address, to recognise it at another address. NULL:
      * none yet. */
     char *home_address, *home;
-    /* What the last parent sent: where to go when it is lost (core/hierarchy/refuges.h). */
+    /* Message of the last parent: where to go when it is lost (core/hierarchy/refuges.h). */
     struct refuges refuges;
 };
 

@@ -598,7 +598,7 @@ void settings_remark(enum settings_kind kind, const char *path, char remark[SETT
 
 /* ---- kind of a file ---- */
 
-/* As a separate word: "based.conf" is not a server's file. */
+/* Finds it as a separate word: "based.conf" is not a server's file. */
 static bool name_has_word(const char *path, const char *word)
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;

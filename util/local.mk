@@ -84,7 +84,7 @@ util_libutil_a_SOURCES = \
 	util/told.h
 util_libutil_a_CPPFLAGS = $(AM_CPPFLAGS) $(CONFUSE_CFLAGS) $(ISAL_CFLAGS)
 LIBUTIL = util/libutil.a $(CONFUSE_LIBS) $(ISAL_LIBS) -lm
-# Its own library: only workers and the command need the folder.
+# A library of its own, because only workers and the command need the folder.
 noinst_LIBRARIES += util/libown.a
 util_libown_a_SOURCES = util/own_library.c util/own_library.h
 util_libown_a_CPPFLAGS = $(AM_CPPFLAGS) -DESP_PKGLIBDIR='"$(pkglibdir)"'

@@ -11,7 +11,7 @@
 /* Returns `bytes` of zeroed memory with an empty arena, or NULL without memory. package_destroy() frees it.
  */
 void *package_create(size_t bytes);
-/* The arena of the package. What is allocated there lives as long as the package. */
+/* Returns the arena of the package. Memory from it lives as long as the package. */
 struct arena *package_arena(void *payload);
 /* Frees the payload and its arena. Does nothing for NULL. */
 void package_destroy(void *payload);

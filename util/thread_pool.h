@@ -3,7 +3,7 @@
  * A few threads for blocking work in the background: asynchronous sessions, long polls, the second stream
  * of a large transfer. A pool starts no thread before its first job, and no more threads than it has jobs.
  *
- * Its threads block all signals, so that the process's handlers run in the process's own threads. The
+ * Threads of the pool block all signals, so that the process's handlers run in the process's own threads. The
  * exception is SIGSEGV, which only the faulting thread can handle: memory that a job uses may be guarded
  * (client/data/guard.h). */
 #ifndef UTIL_THREAD_POOL_H

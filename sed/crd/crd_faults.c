@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a worker reports when it crashes. Otherwise the daemon would learn of the death only after the
+ * The report of a worker when it crashes. Otherwise the daemon would learn of the death only after the
  * kernel has freed the worker's memory, tens of milliseconds with large arguments, and without the
  * faulting address. */
 #include "sed/crd/crd.h"

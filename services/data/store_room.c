@@ -1010,7 +1010,7 @@ enum esp_status store_note_places(struct store *store, const struct store_asker 
 const char *store_places(const struct store *store, struct datum_key key, size_t *bytes)
 {
     const struct datum *datum = store_find(store, key);
-    /* As long as there is a trace, the datum here is a replica, or not complete. */
+    /* While there is a trace, the datum here is a replica, or not complete. */
     const struct store_trace *trace = store_find_trace(store, key);
     const char *names = trace ? trace->names : datum ? datum->places : NULL;
     *bytes = trace ? trace->bytes : datum ? datum->places_bytes : 0;

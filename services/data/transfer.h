@@ -16,7 +16,7 @@
 #include "util/ranges.h"
 
 #define TRANSFER_TRIES 4 /* of one chunk (core/message/chunk.h) */
-/* As long as its bytes move, a chunk may take this many times still_ms, because links may be slow. */
+/* While its bytes move, a chunk may take this many times still_ms, because links may be slow. */
 #define TRANSFER_SLOW 10
 
 struct transfer_options {

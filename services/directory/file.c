@@ -160,7 +160,8 @@ static bool stays(const char *attribute)
            strcasecmp(attribute, "ou") == 0;
 }
 
-/* As in LDAP: the attributes of an existing entry are replaced by ours, and its other attributes stay. */
+/* The rule of LDAP: the attributes of an existing entry are replaced by ours, and its other attributes stay.
+ */
 static enum esp_status merge(struct directory_tree *to, const struct directory_entry *entry,
                              struct esp_error *error)
 {

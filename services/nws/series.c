@@ -19,7 +19,7 @@
 
 #define HEADING "ESPLINK 1\n"
 
-/* As stored in the file, little-endian like all supported machines. */
+/* The format of the file, little-endian like all supported machines. */
 struct record {
     uint64_t number; /* 1, 2, 3, ...; 0: none yet */
     int64_t time_s;
