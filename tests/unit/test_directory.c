@@ -260,8 +260,9 @@ static void an_entry_that_is_too_large_is_told_with_its_line(void **state)
     for (int i = 0; i < DIRECTORY_MOST_VALUES; i++)
         at += sprintf(at, "cn: a\n");
     assert_int_equal(parse(text, &tree, &base, &error), ESP_LIMIT);
-    assert_non_null(strstr(error.text, "x.ldif:1: the base: expected a directory of at most 67.1 MB, and 1000 "
-                                       "values in an entry"));
+    assert_non_null(strstr(error.text,
+                           "x.ldif:1: the base: expected a directory of at most 67.1 MB, and 1000 "
+                           "values in an entry"));
     free(text);
     assert_int_equal(
         parse(HEAD "dn: cn=a,ou=grid,dc=x\ncn: a\ndn: cn=b,ou=grid,dc=x\n", &tree, &base, &error),
