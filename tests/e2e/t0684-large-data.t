@@ -143,13 +143,14 @@ kill_put() { # with its server standing still in the middle; false: it was too f
     kill -KILL $putter
     wait $putter
     kill -CONT "$pid_A"
-    noted && test ! -s unfinished
+    noted && test ! -s unfinished && ! espalier data ls | grep -q "$(cat note)" # whole before its client ended
 }
 put_killed() {
     for attempt in 1 2 3 4 5 6 7 8 9 10; do
         kill_put && return
         echo "attempt $attempt"
-        espalier data rm "$(cat unfinished)"
+        espalier data rm "$(cat unfinished note | tail -n 1)"
+        rm -f state/espalier/puts/*
     done
     return 1
 }
