@@ -591,7 +591,7 @@ void settings_remark(enum settings_kind kind, const char *path, char remark[SETT
         node = &settings.agent.node;
     else if (kind == SETTINGS_SED)
         node = &settings.sed.node;
-    if (!node || !settings_is_shut_in(node, remark))
+    if (!node || (!settings_is_shut_in(node, remark) && !is_unknown_host("listen", &node->listen, 1, remark)))
         remark_hosts(kind, &settings, remark);
     settings_destroy(&settings.arena);
 }

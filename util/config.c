@@ -127,7 +127,8 @@ static void fault_unknown(const cfg_t *cfg, const char *name)
     else if (closest)
         fault(cfg->line, "unknown key \"%s\": did you mean \"%s\"?", name, closest);
     else
-        fault(cfg->line, "unknown key \"%s\" in the configuration of a %s", name, schema->title);
+        fault(cfg->line, "unknown key \"%s\" in the configuration of %s %s", name,
+              strchr("aeiou", schema->title[0]) ? "an" : "a", schema->title);
 }
 
 /* Replacements for libconfuse's messages; both take the same name. */

@@ -300,6 +300,20 @@ check_says "is taken for an agent's" 'any.conf: a good agent file \(guessed: its
 printf 'parent = "nowhere.invalid"\n' >away-sed.conf
 check "a host that cannot be resolved is no mistake of the file" espalier config check away-sed.conf
 check_says "but is reported" 'a good server daemon file \(by its name\), but parent names "nowhere.invalid:4780", and the host "nowhere.invalid" cannot be resolved'
+printf 'name = "here"\nlisten = "nowhere.invalid:24799"\n' >deaf.conf
+check_fails 4 "a name to listen at that cannot be resolved" espalier config check --as agent deaf.conf
+check_says "is reported before missing certificates" 'found "nowhere.invalid", which cannot be resolved'
+echo 'insecure = yes' >>deaf.conf
+for kind in redirector agent sed; do
+    [ $kind != sed ] || echo 'parent = "127.0.0.1:1"' >>deaf.conf
+    check "without them a $kind file may be good" espalier config check --as $kind deaf.conf
+    check_says "but the name is reported" 'a good .* file, but listen names "nowhere.invalid:24799", and the host "nowhere.invalid" cannot be resolved'
+done
+printf 'zzzzzz = 3\n' >unknown.conf
+check_fails 4 "a key of no file" espalier config check --as agent unknown.conf
+check_says "is reported in English" 'unknown key "zzzzzz" in the configuration of an agent'
+check_fails 4 "of any kind" espalier config check --as redirector unknown.conf
+check_says "likewise" 'unknown key "zzzzzz" in the configuration of a redirector'
 check_fails 2 "a kind that is none" espalier config check --as server sed.conf
 check_says "names those that are" 'client, redirector, agent, sed, platform'
 printf 'name = "here"\nlisten = "127.0.0.1:0"\nchildren = 4\n' >based.conf
