@@ -51,6 +51,7 @@ command_libcommand_a_SOURCES = \
 	command/bound_forecast.c \
 	command/bound_forecast.h \
 	command/session.h \
+	command/signals.c \
 	command/steps_view.c \
 	command/steps_view.h \
 	command/csv_rows.c \

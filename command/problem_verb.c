@@ -59,7 +59,7 @@ enum exit_code problem_fail(const struct command_line *command, const struct esp
 {
     const enum exit_code code = problem_exit_code(command, error);
     command_fail(command, error);
-    if (error->status == ESP_INVALID) {
+    if (error->status == ESP_INVALID && !session_interrupted()) {
         fputs("The problem is ", stderr);
         signature_print(problem, stderr);
         if (problem->signatures && !strstr(error->text, problem->signatures))

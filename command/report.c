@@ -6,6 +6,7 @@
 
 #include "command/command.h"
 #include "command/json_write.h"
+#include "command/session.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -131,13 +132,15 @@ static const char *advice(enum esp_status status)
 
 enum exit_code command_fail(const struct command_line *command, const struct esp_error *error)
 {
-    const char *next = advice(error->status);
-    command_complain(command->verb->name, error->text);
+    struct esp_error own = *error;
+    session_explain(&own);
+    const char *next = advice(own.status);
+    command_complain(command->verb->name, own.text);
     if (next)
         fprintf(stderr, "%s\n", next);
     if (command->json)
-        command_error_json(error->status, error->text);
-    return command_exit_code(error->status);
+        command_error_json(own.status, own.text);
+    return command_exit_code(own.status);
 }
 
 enum exit_code command_usage(const struct command_line *command, const char *format, ...)

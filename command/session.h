@@ -34,6 +34,9 @@ void session_catch_signals(void);
 void session_reading(bool reading);
 /* Whether such a signal has come: what fails from now on fails because the library was closed. */
 bool session_interrupted(void);
+/* Where such a signal has come, returns true and makes the error that of a cancelled session: the library's
+ * own would say that it was closed. */
+bool session_explain(struct esp_error *error);
 /* Ends the process by the signal that was caught, if one was: as the shell expects of it. */
 void session_end_by_signal(void);
 

@@ -125,6 +125,16 @@ stop interrupted TERM
 check "a call that is interrupted says so" grep -q 'espalier call: .*cancel' interrupted.out
 check "and its computation is stopped" wait_until is_running 0
 check "in the server's log too" grep -q 'cancelled: dgesvd' espalier/small/S.log
+# While the client still makes arguments: the library is closed before it is called.
+is_larger() { # is_larger KIB
+    [ "$(awk '/^VmRSS/ { print $2 }' "/proc/$pid_making/status")" -gt "$1" ]
+}
+start making espalier call dgesv n=5000 nrhs=5000 A=rand B=rand
+check "arguments are being made" wait_until is_larger 50000
+stop making TERM
+check "a command that is interrupted then ends by the signal" test "$stopped" -eq 143
+check "and is cancelled" grep -q 'espalier call: .*cancel' making.out
+check "which is all that it says" sh -c '! grep -q "grpc_" making.out'
 start vanished espalier call dgesvd A=@big.mtx -o s=s.mtx
 check "another long call runs" wait_until is_running 1
 stop vanished KILL
