@@ -28,7 +28,9 @@ struct system {
     struct esp_run *run;           /* owned: of an abstract one, or NULL */
     uint64_t max_input;
     double backward_error, tolerance; /* of the solution; the largest that counts as right */
-    double read_s, solve_s, check_s;  /* what the user waited for */
+    bool fits;                        /* the problem finds least squares solutions */
+    bool is_fit; /* no X solves the system: this one makes the residual smallest, with that error */
+    double read_s, solve_s, check_s; /* what the user waited for */
 };
 
 /* Reads A, and B or what stands for it; both become complex when one is. ESP_SYNTAX for files that are wrong

@@ -348,8 +348,10 @@ static enum esp_status attempt(const struct command_line *command, const char *n
         status = solve_by_name(command, problem, system, error);
     else if (status == ESP_OK)
         status = run_rules(command, problem, system, error);
-    if (status == ESP_OK)
+    if (status == ESP_OK) {
         system->tolerance = tolerance_of(described(&system->values), system);
+        system->fits = described(&system->values)->solves->fits;
+    }
     return status;
 }
 

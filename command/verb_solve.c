@@ -94,7 +94,10 @@ static void print_solution(const struct system *system, bool verbose, const char
         session_print(way.last, system->people);
     for (size_t i = 0; i < way.n; i++)
         session_print_note(way.infos[i], "espalier solve");
-    fprintf(system->people, "Backward error ||b - A x|| / (||A|| ||x|| + ||b||) = %.2e\n",
+    fprintf(system->people,
+            system->is_fit ? "No X solves the system; this one makes ||b - A x|| smallest\n"
+                             "Backward error ||A^H (b - A x)|| / (||A^H|| (||A|| ||x|| + ||b||)) = %.2e\n"
+                           : "Backward error ||b - A x|| / (||A|| ||x|| + ||b||) = %.2e\n",
             system->backward_error);
     fprintf(system->people, "Elapsed   %s: reading %s, solving %s, checking %s\n",
             quantity_seconds(system->read_s + system->solve_s + system->check_s, text[0]),
@@ -130,13 +133,13 @@ static json_t *solution_json(const struct command_line *command, const struct sy
 {
     const struct way way = way_of(system);
     json_t *value =
-        json_pack("{s:o, s:o, s:I, s:I, s:s, s:s?, s:o, s:o, s:o, s:f, s:s, s:s, s:s, s:o}", "A",
+        json_pack("{s:o, s:o, s:I, s:I, s:s, s:s?, s:o, s:o, s:o, s:b, s:f, s:s, s:s, s:s, s:o}", "A",
                   command_json_text(command->operands[0]), "B", command_json_text(rhs_word(command, system)),
                   "n", (json_int_t)system->x.rows, "nrhs", (json_int_t)system->x.cols, "problem",
                   system->problem, "instead_of", *system->instead ? system->instead : NULL, "instead_why",
                   *system->instead ? status_json(system->instead_why) : json_null(), "session",
                   way.last ? session_json(way.last) : json_null(), "backward_error",
-                  command_json_real(system->backward_error), "elapsed_s",
+                  command_json_real(system->backward_error), "least_squares", system->is_fit, "elapsed_s",
                   system->read_s + system->solve_s + system->check_s, "warning", warning_of(way.infos, way.n),
                   "rule", way.rule, "weighed", way.weighed, "steps", steps_json(way.infos, way.n));
     if (value && output)
@@ -155,6 +158,19 @@ static enum esp_status save_solution(const struct command_line *command, const s
     return status == ESP_OK ? matrix_save(path, &file, format, error) : status;
 }
 
+/* The error of X as a least squares solution, where no solution of the system was found: a singular system
+ * may have none. */
+static enum esp_status check_fit(struct system *system, struct esp_error *error)
+{
+    double fit_error;
+    enum esp_status status =
+        matrix_fit_error(&system->file.matrix, &system->x, &system->b, &fit_error, error);
+    system->is_fit = status == ESP_OK && fit_error <= system->tolerance;
+    if (system->is_fit)
+        system->backward_error = fit_error;
+    return status;
+}
+
 /* ESP_INACCURATE: X does not solve the system. NaN is larger than what is expected, too. */
 static enum esp_status check_solution(struct system *system, struct esp_error *error)
 {
@@ -166,6 +182,8 @@ static enum esp_status check_solution(struct system *system, struct esp_error *e
     else
         status = matrix_backward_error(&system->file.matrix, &system->x, &system->b, &system->backward_error,
                                        error);
+    if (status == ESP_OK && system->fits && !(system->backward_error <= system->tolerance))
+        status = check_fit(system, error);
     system->check_s = (double)(clock_now_ns(&clock_system) - begun_ns) / 1e9;
     if (status != ESP_OK || system->backward_error <= system->tolerance)
         return status;

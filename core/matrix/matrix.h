@@ -195,4 +195,10 @@ double matrix_norm_inf(const struct matrix *matrix);
 enum esp_status matrix_backward_error(const struct matrix *a, const struct matrix *x, const struct matrix *b,
                                       double *result, struct esp_error *error);
 
+/* The error of the columns of X as least squares solutions of A X = B, in infinity norms: the largest over
+ * the columns of ||A^H (b - A x)|| / (||A^H|| (||A|| ||x|| + ||b||)), of the normal equations. A may have any
+ * rank and shape. Otherwise as matrix_backward_error(). */
+enum esp_status matrix_fit_error(const struct matrix *a, const struct matrix *x, const struct matrix *b,
+                                 double *result, struct esp_error *error);
+
 #endif

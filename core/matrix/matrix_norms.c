@@ -177,8 +177,46 @@ static bool long_norm_inf(const struct matrix *matrix, long double *norm)
     return sums != NULL;
 }
 
-enum esp_status matrix_backward_error(const struct matrix *a, const struct matrix *x, const struct matrix *b,
-                                      double *result, struct esp_error *error)
+/* Computes the largest column sum, which is the row-sum norm of A^H. */
+static long double long_norm_one(const struct matrix *matrix)
+{
+    long double norm = 0;
+    for (int64_t j = 0; j < matrix->cols; j++) {
+        long double sum = 0;
+        for (int64_t k = column_begin(matrix, j); k < column_begin(matrix, j + 1); k++) {
+            double re, im;
+            stored_value(matrix, k, &re, &im);
+            sum += im == 0 ? fabsl((long double)re) : hypotl((long double)re, (long double)im);
+        }
+        norm = larger_long(norm, sum);
+    }
+    return norm;
+}
+
+/* Computes the largest element of A^H residual. */
+static long double normal_residual(const struct matrix *a, const long double *residual)
+{
+    long double norm = 0;
+    for (int64_t j = 0; j < a->cols; j++) {
+        long double re = 0, im = 0;
+        for (int64_t k = column_begin(a, j); k < column_begin(a, j + 1); k++) {
+            const int64_t i = entry_row(a, j, k);
+            if (!a->is_complex) {
+                re += (long double)a->values[k] * residual[i];
+                continue;
+            }
+            const long double a_re = (long double)a->values[2 * k], a_im = (long double)a->values[2 * k + 1];
+            re += a_re * residual[2 * i] + a_im * residual[2 * i + 1];
+            im += a_re * residual[2 * i + 1] - a_im * residual[2 * i];
+        }
+        norm = larger_long(norm, a->is_complex ? hypotl(re, im) : fabsl(re));
+    }
+    return norm;
+}
+
+/* The largest error over the columns: of A X = B, or of A^H A X = A^H B when `fits`. */
+static enum esp_status worst_error(const struct matrix *a, const struct matrix *x, const struct matrix *b,
+                                   bool fits, double *result, struct esp_error *error)
 {
     if (a->rows != b->rows || a->cols != x->rows || x->cols != b->cols || a->is_complex != x->is_complex ||
         a->is_complex != b->is_complex)
@@ -193,6 +231,7 @@ enum esp_status matrix_backward_error(const struct matrix *a, const struct matri
         free(residual);
         return error_no_memory(error, "a residual");
     }
+    const long double factor = fits ? long_norm_one(a) : 1;
     for (int64_t j = 0; j < b->cols; j++) {
         const double *b_column = b->values + (size_t)j * n;
         const double *x_column = x->values + (size_t)(j * x->rows) * part;
@@ -200,11 +239,24 @@ enum esp_status matrix_backward_error(const struct matrix *a, const struct matri
             residual[i] = (long double)b_column[i];
         for (int64_t k = 0; k < a->cols; k++)
             subtract_column(residual, a, k, x_column + (size_t)k * part);
-        const long double norm = long_norm(residual, a->rows, a->is_complex);
+        const long double norm =
+            fits ? normal_residual(a, residual) : long_norm(residual, a->rows, a->is_complex);
         const long double scale = a_norm * (long double)column_norm(x, j) + (long double)column_norm(b, j);
-        worst = larger_long(worst, norm == 0 ? 0 : norm / scale);
+        worst = larger_long(worst, norm == 0 ? 0 : norm / (factor * scale));
     }
     free(residual);
     *result = (double)worst;
     return ESP_OK;
+}
+
+enum esp_status matrix_backward_error(const struct matrix *a, const struct matrix *x, const struct matrix *b,
+                                      double *result, struct esp_error *error)
+{
+    return worst_error(a, x, b, false, result, error);
+}
+
+enum esp_status matrix_fit_error(const struct matrix *a, const struct matrix *x, const struct matrix *b,
+                                 double *result, struct esp_error *error)
+{
+    return worst_error(a, x, b, true, result, error);
 }

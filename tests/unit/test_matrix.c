@@ -482,6 +482,35 @@ static void backward_error_is_the_one_of_the_books(void **state)
     assert_true(result == 0);
 }
 
+static void the_error_of_a_fit_is_that_of_the_normal_equations(void **state)
+{
+    (void)state;
+    struct esp_error error;
+    double result;
+    struct matrix a = {2, 2, false, (double[]){1, 1, 1, 1}, NULL, NULL, NULL}; /* rank 1 */
+    struct matrix x = {2, 1, false, (double[]){1, 1}, NULL, NULL, NULL};
+    struct matrix b = {2, 1, false, (double[]){1, 3}, NULL, NULL, NULL}; /* residual (-1, 1) */
+    assert_int_equal(matrix_fit_error(&a, &x, &b, &result, &error), ESP_OK);
+    assert_true(result == 0);
+    x.values[0] = 2; /* residual (-2, 0); ||A|| = ||A^H|| = 2, ||x|| = 2, ||b|| = 3 */
+    assert_int_equal(matrix_fit_error(&a, &x, &b, &result, &error), ESP_OK);
+    assert_float_equal(result, 2.0 / (2 * 7), 1e-15);
+    x.values[0] = NAN;
+    assert_int_equal(matrix_fit_error(&a, &x, &b, &result, &error), ESP_OK);
+    assert_true(isnan(result));
+    b.rows = 1;
+    assert_int_equal(matrix_fit_error(&a, &x, &b, &result, &error), ESP_INVALID);
+
+    struct matrix ca = {2, 1, true, (double[]){0, 1, 1, 0}, NULL, NULL, NULL}; /* (i, 1) is at right angles */
+    struct matrix cx = {1, 1, true, (double[]){0, 0}, NULL, NULL, NULL};
+    struct matrix cb = {2, 1, true, (double[]){1, 0, 0, 1}, NULL, NULL, NULL}; /* to (1, i) */
+    assert_int_equal(matrix_fit_error(&ca, &cx, &cb, &result, &error), ESP_OK);
+    assert_true(result == 0);
+    cb.values[3] = -1;
+    assert_int_equal(matrix_fit_error(&ca, &cx, &cb, &result, &error), ESP_OK);
+    assert_float_equal(result, 2.0 / 2, 1e-15);
+}
+
 static void what_is_not_finite_is_found(void **state)
 {
     (void)state;
@@ -581,6 +610,7 @@ int main(void)
         cmocka_unit_test(the_locale_changes_nothing),
         cmocka_unit_test(norms_that_overflow_hide_no_residual),
         cmocka_unit_test(backward_error_is_the_one_of_the_books),
+        cmocka_unit_test(the_error_of_a_fit_is_that_of_the_normal_equations),
         cmocka_unit_test(what_is_not_finite_is_found),
         cmocka_unit_test(symmetry_may_be_up_to_rounding),
         cmocka_unit_test(typed_matrices_have_rows_between_semicolons),
