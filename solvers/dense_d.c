@@ -17,4 +17,8 @@
 #include "solvers/composed.h"
 #define CONDITION condition_d
 #include "solvers/conditioned.h"
+#define SHORTER(root) s##root##_
+#define MIXED(root)   ds##root##_
+#define SHORT_SCALAR  float
+#include "solvers/mixed.h"
 #include "solvers/functions.h"

@@ -17,4 +17,8 @@
 #include "solvers/composed.h"
 #define CONDITION condition_z
 #include "solvers/conditioned.h"
+#define SHORTER(root) c##root##_
+#define MIXED(root)   zc##root##_
+#define SHORT_SCALAR  float complex
+#include "solvers/mixed.h"
 #include "solvers/functions.h"

@@ -198,6 +198,10 @@ KRYLOV(z)
     SOLVER void esp_##letter##trtrs(char uplo, char trans, char diag, int n, int nrhs, const scalar *a,      \
                                     scalar *b, int *info, real *rcond);                                      \
     SOLVER void esp_##letter##trtri(char uplo, char diag, int n, scalar *a, int *info, real *rcond);         \
+    SOLVER void esp_##letter##tptrs(char uplo, char trans, char diag, int n, int nrhs, const scalar *ap,     \
+                                    scalar *b, int *info, real *rcond);                                      \
+    SOLVER void esp_##letter##tbtrs(char uplo, char trans, char diag, int n, int kd, int nrhs,               \
+                                    const scalar *ab, scalar *b, int *info, real *rcond);                    \
     SOLVER void esp_##letter##tptri(char uplo, char diag, int n, scalar *ap, int *info, real *rcond);        \
     SOLVER void esp_##letter##gtsv(int n, int nrhs, scalar *dl, scalar *d, scalar *du, scalar *b, int *info, \
                                    real *rcond);                                                             \
@@ -205,7 +209,15 @@ KRYLOV(z)
     SOLVER void esp_##letter##gglse(int m, int n, int p, scalar *a, scalar *b, scalar *c, scalar *d,         \
                                     scalar *x, scalar *work, int lwork, int *info, real *rcond);             \
     SOLVER void esp_##letter##ggglm(int n, int m, int p, scalar *a, scalar *b, scalar *d, scalar *x,         \
-                                    scalar *y, scalar *work, int lwork, int *info, real *rcond);
+                                    scalar *y, scalar *work, int lwork, int *info, real *rcond);             \
+    SOLVER void esp_##letter##pbsv(char uplo, int n, int kd, int nrhs, scalar *ab, scalar *b, int *info,     \
+                                   real *rcond);                                                             \
+    SOLVER void esp_##letter##ppsv(char uplo, int n, int nrhs, scalar *ap, scalar *b, int *info,             \
+                                   real *rcond);                                                             \
+    SOLVER void esp_##letter##spsv(char uplo, int n, int nrhs, scalar *ap, int *ipiv, scalar *b, int *info,  \
+                                   real *rcond);                                                             \
+    SOLVER void esp_##letter##gels(char trans, int m, int n, int nrhs, scalar *a, scalar *b, scalar *work,   \
+                                   int lwork, int *info, real *rcond);
 DENSE(s, float, float)
 DENSE(d, double, double)
 DENSE(c, float _Complex, float)
@@ -215,6 +227,41 @@ SOLVER void esp_chesv(char uplo, int n, int nrhs, float _Complex *a, int *ipiv, 
                       float _Complex *work, int lwork, int *info, float *rcond);
 SOLVER void esp_zhesv(char uplo, int n, int nrhs, double _Complex *a, int *ipiv, double _Complex *b,
                       double _Complex *work, int lwork, int *info, double *rcond);
+
+SOLVER void esp_chpsv(char uplo, int n, int nrhs, float _Complex *ap, int *ipiv, float _Complex *b, int *info,
+                      float *rcond);
+SOLVER void esp_zhpsv(char uplo, int n, int nrhs, double _Complex *ap, int *ipiv, double _Complex *b,
+                      int *info, double *rcond);
+
+/* LAPACK's least squares solvers for matrices of any rank, with their own arguments and results, except that
+ * a negative rcond means max(m, n) times the precision of the type. Besides: of what counts as not 0, the
+ * smallest singular value over the largest, of ?gelsy the reciprocal condition number of its triangle. */
+#define ANY_RANK(letter, scalar, real, ...)                                                                  \
+    SOLVER void esp_##letter##gelss(int m, int n, int nrhs, scalar *a, scalar *b, real *s, real rcond,       \
+                                    int *rank, scalar *work, int lwork, __VA_ARGS__ int *info, real *ratio); \
+    SOLVER void esp_##letter##gelsd(int m, int n, int nrhs, scalar *a, scalar *b, real *s, real rcond,       \
+                                    int *rank, scalar *work, int lwork, __VA_ARGS__ int *iwork, int *info,   \
+                                    real *ratio);                                                            \
+    SOLVER void esp_##letter##gelsy(int m, int n, int nrhs, scalar *a, scalar *b, int *jpvt, real rcond,     \
+                                    int *rank, scalar *work, int lwork, __VA_ARGS__ int *info, real *ratio);
+ANY_RANK(s, float, float, )
+ANY_RANK(d, double, double, )
+ANY_RANK(c, float _Complex, float, float *rwork, )
+ANY_RANK(z, double _Complex, double, double *rwork, )
+#undef ANY_RANK
+
+/* LAPACK's solvers in mixed precision, with their own arguments and results, and besides the reciprocal
+ * condition number in the 1-norm as above (solvers/mixed.h). */
+SOLVER void esp_dsgesv(int n, int nrhs, double *a, int *ipiv, const double *b, double *x, double *work,
+                       float *swork, int *iter, int *info, double *rcond);
+SOLVER void esp_zcgesv(int n, int nrhs, double _Complex *a, int *ipiv, const double _Complex *b,
+                       double _Complex *x, double _Complex *work, float _Complex *swork, double *rwork,
+                       int *iter, int *info, double *rcond);
+SOLVER void esp_dsposv(char uplo, int n, int nrhs, double *a, const double *b, double *x, double *work,
+                       float *swork, int *iter, int *info, double *rcond);
+SOLVER void esp_zcposv(char uplo, int n, int nrhs, double _Complex *a, const double _Complex *b,
+                       double _Complex *x, double _Complex *work, float _Complex *swork, double *rwork,
+                       int *iter, int *info, double *rcond);
 
 /* Of a real matrix: real and imaginary parts of the eigenvalues, these as complex numbers, and the
  * eigenvectors as ?geev has them, orthonormal ones of a matrix that is symmetric up to rounding. */

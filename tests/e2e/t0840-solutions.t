@@ -250,6 +250,8 @@ for kind in s d c z; do
     nearly ${kind}gtsv 'dl=[1]' "d=[1,$least]" 'du=[1]' 'B=[1;2]'
     nearly ${kind}ptsv "d=[1,$least]" 'e=[1]' 'B=[1;2]'
     nearly ${kind}tptri 'AP=[1,1;0,1e-17]'
+    nearly ${kind}tptrs 'AP=[1,1;0,1e-17]' 'B=[1;0]'
+    nearly ${kind}tbtrs 'AB=[1,1;0,1e-17]' 'B=[1;0]'
     check "${kind}gglse" espalier call ${kind}gglse "A=[1,1,0;1,$least,0]" 'B=[0,0,1]' 'c=[1;2]' 'd=[1]'
     check_says "has a note" "^${kind}gglse: note: B or \(A, B\) is close to a lower rank"
     check "with constraints that are nearly the same" espalier call ${kind}gglse 'A=[1,0]' "B=[1,1;1,$least]" 'c=[1]' 'd=[1;2]'
@@ -287,15 +289,67 @@ check_says "it comes with the result" '^dsgesv: note: A is close to singular'
 sure() { # ARGUMENT...: a call without a note
     espalier call "$@" >said 2>&1 && ! grep -q 'note:' said || { cat said; return 1; }
 }
-check "sizes of rows" sure dsgesv 'A=[1e200,2e200;3e-200,4e-200]' 'B=[1e200;1e-200]'
-check "sizes of columns" sure dsgesv 'A=[1e100,2e-100;3e100,4e-100]' 'B=[1;1]'
-check "sizes of both" sure dspsv 'AP=[1e100,1;1,3e-100]' 'B=[1;1]'
+check "sizes of rows" sure dtrsm 'A=[1e200,2e200;0,4e-200]' 'B=[1e200;1e-200]'
+check "sizes of columns" sure dtrsm 'A=[1e100,2e-100;0,4e-100]' 'B=[1;1]'
+check "sizes of both" sure dtrsm 'A=[1e100,1;0,3e-100]' 'B=[1;1]'
 check "a small diagonal" sure dtrsv 'A=[1,1;0,1e-17]' 'x=[1;1]'
 check "rows of a triangle, from the right" sure dtrsm 'A=[1e-17,1e-17;0,1]' 'B=[1,1]' side=R alpha=3
-check "no right-hand side" sure dsgesv "A=$near" 'B=[0;0]'
+check "no right-hand side" sure dtrsm 'A=[1,1;1e-17,1e-17]' 'B=[0;0]' uplo=L
 check "hardly one" sure dsgesv 'A=[1,2;3,4]' 'B=[1e-310;1e-310]'
 check "many unknowns" sure dsgesv n=300 A=rand 'B=rand(300,1)'
 check "in single precision" sure sgels m=100 n=50 A=rand 'B=rand(100,1)'
+# The Hilbert matrix, with a condition of about 1e16: its factors tell, whatever the right-hand side.
+awk 'BEGIN { for (i = 1; i <= 12; i++) { line = ""
+    for (j = 1; j <= 12; j++) line = line (j > 1 ? "," : "") sprintf("%.17g", 1/(i + j - 1)); print line } }' >hilbert.csv
+awk 'BEGIN { for (i = 1; i <= 12; i++) { s = 0; for (j = 1; j <= 12; j++) s += 1/(i + j - 1); printf "%.17g\n", s } }' >hilbert.b.csv
+for name in dgels sgels zgels dpbsv spbsv zpbsv dppsv cppsv zppsv dspsv sspsv zspsv zhpsv chpsv dsgesv zcgesv dsposv zcposv \
+    dgesv zposv; do
+    rm -f x.csv
+    espalier solve hilbert.csv hilbert.b.csv -P $name -o x.csv >said 2>&1
+    case $? in # a Cholesky factorisation may find that it is singular
+    0) check "$name has a note about the Hilbert matrix" grep -q 'note: A is close to singular' said ;;
+    *) check "$name has an error about the Hilbert matrix" grep -q 'not positive definite\|singular' said ;;
+    esac
+done
+for name in dgelsd dgelss dgelsy lsq leastsq sgelsd zgelss cgelsy zlsq; do
+    check "$name solves with the Hilbert matrix" espalier solve hilbert.csv hilbert.b.csv -P $name -o x.csv
+    check_says "in fewer dimensions" 'note: A has rank [0-9]* only .see rcond.: of all least squares solutions'
+done
+check "singular values that count" espalier call dgelsd A=@hilbert.csv B=@hilbert.b.csv rcond=1e-18
+check_says "may be too small" '^dgelsd: note: A is close to singular or badly scaled'
+for triangle in U L; do
+    check "a band by its triangle $triangle" sure dpbsv AB='[4,1,0,0;1,4,1,0;0,1,4,1;0,0,1,4]' 'B=[1;1;1;1]' uplo=$triangle
+    for name in ppsv spsv; do
+        check "a packed triangle $triangle of d$name" sure d$name 'AP=[4,1,0;1,4,1;0,1,4]' 'B=[1;1;1]' uplo=$triangle
+        nearly d$name "AP=$near" 'B=[1;2]' uplo=$triangle
+    done
+    nearly dpbsv "AB=$near" 'B=[1;2]' uplo=$triangle
+    nearly zhpsv "AP=$near" 'B=[1;2]' uplo=$triangle
+    nearly dsposv "A=$near" 'B=[1;2]' uplo=$triangle
+done
+# Of order 12 and rank 2: no solution, and the best fit is no large one.
+awk 'BEGIN { for (i = 1; i <= 12; i++) { line = ""
+    for (j = 1; j <= 12; j++) line = line (j > 1 ? "," : "") sprintf("%.17g", sin(i)*cos(3*j) + sin(5*i + 1)*cos(j*j))
+    print line } }' >rank2.csv
+dense rank2.csv
+small() { tr -s ',; \t' '\n' <x.csv | awk '{ if ($1 > 10 || $1 < -10 || $1 == "") bad = 1 } END { exit bad || NR != 12 }'; }
+for name in dgelsd dgelss dgelsy lsq leastsq sgelsd sgelss sgelsy zgelsd zgelss zgelsy cgelsd cgelss cgelsy; do
+    rm -f x.csv
+    check "$name fits a matrix of rank 2" espalier solve rank2.csv rank2.csv.b.csv -P $name -o x.csv
+    check_says "and says so" 'note: A has rank 2 only' 'No X solves the system' \
+        'Backward error .*A.H .b - A x.*= [0-9.]*e-([0-9][0-9])|= 0.00e'
+    case $name in [cz]g*) continue ;; esac # x.csv is complex
+    check "with the smallest solution" small
+    bound=1e-12
+    case $name in s*) bound=1e-4 ;; esac
+    check "which is a fit" is_right rank2.csv $bound fits
+done
+check "rounding has left it a solution" espalier solve rank2.csv rank2.csv.b.csv -o x.csv
+check_says "of which no digit is sure" 'note: A is close to singular'
+check "JSON" espalier solve rank2.csv rank2.csv.b.csv -P dgelsd --json
+check_says "tells which" '"least_squares": true'
+check "and of a system" espalier solve dense.csv dense.csv.b.csv -P dgelsd --json
+check_says "that it has a solution" '"least_squares": false'
 # Factors that are singular: nothing but an error comes of them.
 spoilt() { # ELEMENT PROBLEM ARGUMENT...
     element=$1
