@@ -445,9 +445,9 @@ const struct verb command_verbs[] = {
      "sessions\n"
      "first; calls that no other server takes wait for it. The next daemon follows when the platform is\n"
      "complete again. Each daemon runs the installed program, with its present file, at its former address.\n"
-     "--timeout ends the wait for sessions and for the platform (60 s). The command is refused if results "
-     "of\n"
-     "jobs would be lost that were not fetched, unless --force is given.",
+     "The wait for sessions and for the platform ends after --timeout (60 s). The command is refused if "
+     "results\n"
+     "of jobs would be lost that were not fetched, unless --force is given.",
      restart_options, WITH_PLATFORM, 0, -1, verb_admin_restart},
     {"admin stop", "NODE...", "Stop daemons",
      "As SIGTERM: a server gives its sessions some seconds to end. The command is refused if nodes below an\n"

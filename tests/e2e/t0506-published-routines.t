@@ -214,7 +214,7 @@ check "unless the user names that" espalier call mark files=@one,@two -o files=o
 check "which is written over then" cmp one marked.1
 cp one.before one
 cp two.before two
-nothing_left() { ! ls "$work/tmp" | grep -q espalier; }
+nothing_left() { [ -z "$(find "$work/tmp" -name '*espalier*')" ]; }
 mkdir -p tmp
 check "copies" env TMPDIR="$work/tmp" espalier call mark files=@one,@two -o files=marked
 check "are gone after the call" nothing_left
