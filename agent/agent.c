@@ -115,7 +115,7 @@ static void on_post(void *self, const struct envelope *envelope, const struct me
         if (message->passed.what == PASS_GIVEN_UP && agent->is_master)
             given_up_peers_on_passed(agent, envelope, &message->passed);
         else
-            peers_on_passed(agent, &message->passed);
+            peers_on_passed(agent, envelope, &message->passed);
         return;
     case MESSAGE_ANSWER:
         question_on_answer(agent, envelope, message);

@@ -414,7 +414,17 @@ static void tell_passed(struct passing *passing, const char *peer, bool served)
                   served ? "has servers for it" : "has none for it either");
 }
 
-void peers_on_passed(struct agent *agent, const struct passed *passed)
+/* The peer has answered a request that was given up on meanwhile. */
+static void heard_late(struct agent *agent, const char *name, bool tells)
+{
+    struct refuges peers = {.n = 0};
+    registered_refuges(agent, &peers);
+    for (size_t i = 0; i < peers.n; i++)
+        if (strcmp(peers.names[i], name) == 0)
+            awake_heard(&agent->awake, peers.addresses[i], tells);
+}
+
+void peers_on_passed(struct agent *agent, const struct envelope *envelope, const struct passed *passed)
 {
     struct passing *passing;
     struct message reply;
@@ -424,8 +434,10 @@ void peers_on_passed(struct agent *agent, const struct passed *passed)
         on_taken(agent, passing, passed->visited[0]);
         return;
     }
-    if (!passing)
-        return; /* the request was answered before */
+    if (!passing) { /* the request was answered before */
+        heard_late(agent, envelope->from, tells);
+        return;
+    }
     awake_heard(&agent->awake, peer_of(passing), tells);
     note_way(passing);
     char peer[CAP_ADDRESS + 1];

@@ -42,7 +42,7 @@ bool peers_ask_first(struct agent *agent, struct call *call, const struct submit
 bool peers_ask_sooner(struct agent *agent, struct call *call, const struct submit *submit, double end_s);
 /* Whether a peer asks for a sooner end. Then only knowledge that is available at once is of use to it. */
 bool peers_is_sooner(const struct request *request);
-void peers_on_passed(struct agent *agent, const struct passed *passed);
+void peers_on_passed(struct agent *agent, const struct envelope *envelope, const struct passed *passed);
 void peers_undelivered(struct agent *agent, const char *address);
 /* True if the call was one that was sent to peers. */
 bool peers_abandon(struct agent *agent, const struct call *call);

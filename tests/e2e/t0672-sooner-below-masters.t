@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Two master agents below one redirector are one platform: a call that would wait below the master agent that is asked runs
-# on the idle server of the other one, as 'espalier forecast' says; a master agent that is stopped does not keep it.
+# on the idle server of the other one, as 'espalier forecast' says; a master agent that is stopped does not keep it. A call
+# that was placed meanwhile moves to the idle server later.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-redirector espalier-agent espalier-sed
 XDG_RUNTIME_DIR=$work/run
@@ -49,6 +50,18 @@ ran_on_t() { # each call by a new client, at either master agent
     done
 }
 check "and calls run there, whichever master agent is asked" ran_on_t
+kill -STOP "$(pid_of master MB)"
+(
+    timeout 200 espalier call --agent "$(cat run/espalier/two/MA.address)" nap j=1 >waiting.out 2>&1
+    echo $? >waiting.end
+) &
+waits_on_s() {
+    espalier tree --agent "$(cat run/espalier/two/MA.address)" >tree && cat tree && grep -Eq '^ *S .* 1/1 +1 ' tree
+}
+check "with the other master agent stopped, a call waits behind the long one" wait_until waits_on_s
+kill -CONT "$(pid_of master MB)"
+patience=120
+check "it ends on the idle server when that master agent answers again" wait_until grep -qx 0 waiting.end
 kill -STOP "$(pid_of master MB)"
 touch stop
 check "with the other master agent stopped" espalier call --agent "$(cat run/espalier/two/MA.address)" nap j=1
