@@ -215,6 +215,18 @@ static bool daemon_disks_tell(const struct settings_node *settings, char *text, 
     return full;
 }
 
+/* The log says once that a disk is full, and when it no longer is. */
+static void daemon_disks_look(struct daemon *daemon)
+{
+    char text[DAEMON_HEALTH] = "";
+    const bool full = daemon_disks_tell(daemon->settings, text, sizeof text);
+    if (full && !daemon->full)
+        log_warning("%s", text + strlen("; "));
+    else if (!full && daemon->full)
+        log_notice("the disks of state_dir and log_file are no longer full");
+    daemon->full = full;
+}
+
 /* Reads the daemon's file again: some keys apply at once, others after a restart. */
 
 #define PENDING_TEXT 600
@@ -532,6 +544,7 @@ void daemon_wait(struct daemon *daemon, daemon_reloader *reload, void *arg)
             return_memory(&worked_s);
             daemon_notes_again(daemon);
             daemon_threads_look(daemon);
+            daemon_disks_look(daemon);
         }
         if (daemon->watchdog_ns > 0)
             show_life(daemon);

@@ -39,6 +39,7 @@ struct daemon {
                     2]; /* why no thread can be started; "": threads can be started. Under the lock. */
     char state_dir[DAEMON_HEALTH / 2]; /* the state_dir's part of /health; "": none. Under the lock. */
     bool stateless;                    /* the state_dir was removed and could not be created again */
+    bool full;                         /* the log says that a disk of the daemon is full */
     int64_t watchdog_ns;               /* 0: no watchdog */
     /* The settings at the start and when last read; NULL: not read. */
     union settings_any *begun, *now;

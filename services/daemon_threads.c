@@ -6,7 +6,6 @@
 #include "services/daemon_internal.h"
 #include "util/process_limits.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,10 +21,8 @@ void daemon_threads_look(struct daemon *daemon)
     const int error = pthread_create(&thread, NULL, do_nothing, NULL);
     if (error == 0)
         pthread_join(thread, NULL);
-    else if (error == EAGAIN)
-        process_limits_blame(NULL, why, sizeof why);
     else
-        snprintf(why, sizeof why, "%s", strerror(error));
+        process_limits_why(error, why, sizeof why);
     pthread_mutex_lock(&daemon->lock);
     const bool before = daemon->unthreaded[0] != 0;
     memcpy(daemon->unthreaded, why, sizeof why);

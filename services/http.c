@@ -2,6 +2,7 @@
 #include "services/http.h"
 
 #include "util/listen_at.h"
+#include "util/process_limits.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -242,6 +243,7 @@ enum esp_status http_open(const char *address, const struct http_pages *pages, s
         free(http);
         return status;
     }
+    errno = 0;
     http->daemon = MHD_start_daemon(
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL, on_request, http,
         MHD_OPTION_LISTEN_SOCKET, sockets.fds[0], MHD_OPTION_CONNECTION_LIMIT, MOST_CONNECTIONS,
@@ -249,9 +251,12 @@ enum esp_status http_open(const char *address, const struct http_pages *pages, s
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, http, MHD_OPTION_NOTIFY_COMPLETED, on_answered, NULL,
         MHD_OPTION_END);
     if (!http->daemon) {
+        char why[256] = "the library gives no reason";
+        if (errno != 0) /* mostly that of its thread */
+            process_limits_why(errno, why, sizeof why);
         listen_sockets_close(&sockets);
         free(http);
-        return error_set(error, ESP_SYSTEM, "http: the port at %s cannot be served", address);
+        return error_set(error, ESP_SYSTEM, "http: the port at %s cannot be served: %s", address, why);
     }
     *opened = http;
     return ESP_OK;

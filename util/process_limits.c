@@ -2,10 +2,12 @@
 #include "util/bytes.h"
 #include "util/process_limits.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -104,4 +106,12 @@ void process_limits_blame(const struct control_group_files *files, char *text, s
         snprintf(text, size,
                  "too many processes and threads on this machine (kernel.threads-max, "
                  "kernel.pid_max, or pids.max of a control group)");
+}
+
+void process_limits_why(int number, char *text, size_t size)
+{
+    if (number == EAGAIN)
+        process_limits_blame(NULL, text, size);
+    else
+        snprintf(text, size, "%s", strerror(number));
 }

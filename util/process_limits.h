@@ -34,4 +34,8 @@ uint32_t process_limits_processors(const struct process_limits *limits);
  * its number. Any thread. */
 void process_limits_blame(const struct control_group_files *files, char *text, size_t size);
 
+/* Why a process or a thread could not be made, by its error number: the limit that is reached, or the error's
+ * text. Any thread. */
+void process_limits_why(int number, char *text, size_t size);
+
 #endif

@@ -8,6 +8,7 @@
 #include "sed/pool/strays.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/process_limits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -92,7 +93,7 @@ static enum esp_status run_program(struct pool *pool, struct link *link, int soc
     if (why == 0)
         return ESP_OK;
     char reason[POOL_WHY];
-    pool_why_unmade(why, reason, sizeof reason);
+    process_limits_why(why, reason, sizeof reason);
     return error_set(error, ESP_SYSTEM, "cannot start %s: %s", pool->program, reason);
 }
 

@@ -6,6 +6,7 @@
 #include "sed/pool/strays.h"
 
 #include "util/clock.h"
+#include "util/process_limits.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -224,7 +225,7 @@ static void on_unborn(struct pool *pool, const struct spawner_message *message)
     if (message->text[0])
         snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, message->text);
     else
-        pool_why_unmade(message->status, why, sizeof why);
+        process_limits_why(message->status, why, sizeof why);
     on_death(pool, message->id, 0, why);
 }
 

@@ -177,8 +177,6 @@ void pool_refill(struct pool *pool, bool urgent);
 /* Logs why workers cannot be created, for which calls wait, and stores it for processes_lack(). With the
  * lock. */
 void pool_cannot(struct pool *pool, const char *why);
-/* Writes why a process could not be created: `number` is an errno. Names a limit of processes. */
-void pool_why_unmade(int number, char *text, size_t size);
 /* Releases a worker that was used without the lock. With the lock. */
 void pool_release(struct pool *pool, struct worker *worker);
 /* The worker gets no job any more: its death is awaited, and another replaces it. The caller has removed

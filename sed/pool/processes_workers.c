@@ -4,9 +4,7 @@
 #include "sed/pool/processes_pool.h"
 
 #include "util/clock.h"
-#include "util/process_limits.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,14 +96,6 @@ static enum esp_status make_worker(struct pool *pool, struct esp_error *error)
     DL_APPEND(pool->idle, worker);
     pool->alive++;
     return ESP_OK;
-}
-
-void pool_why_unmade(int number, char *text, size_t size)
-{
-    if (number == EAGAIN)
-        process_limits_blame(NULL, text, size);
-    else
-        snprintf(text, size, "%s", strerror(number));
 }
 
 void pool_refill(struct pool *pool, bool urgent)

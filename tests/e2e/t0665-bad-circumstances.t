@@ -137,6 +137,7 @@ wait_until below S LA1 || espalier admin move S --to LA1 >/dev/null 2>&1
 if mountpoint -q "$small"; then
     dd if=/dev/zero of="$small/filling" bs=4k 2>/dev/null
     check "with a full disk calls go on" call --server S
+    check "its log says that the disk is full" wait_until grep -q 'warning S the disk of state_dir .* is full' S.log
     check_fails 1 "durable data are not taken" espalier data put two.mtx --server S --mode persistent
     check "what cannot be kept is done" espalier admin drain S
     check_says "and how long it counts is reported" '^S: takes no new sessions, until it is started again, .*No space left'
@@ -145,6 +146,8 @@ if mountpoint -q "$small"; then
     check "it still is where it was" below S LA1
     rm "$small/filling"
     check "with room again it is written" wait_until grep -q draining "$small/S/place"
+    check "and its log says that once" wait_until grep -q 'S the disks of .* are no longer full' S.log
+    check "as it said the other" sh -c "test \$(grep -c 'the disk of state_dir .* is full' S.log) = 1"
     check "and taken back" espalier admin undrain S
     check_says "for good" '^S: takes sessions again$'
 
