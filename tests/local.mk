@@ -675,7 +675,7 @@ e2e_tests += tests/e2e/t0665-bad-circumstances.t
 e2e_tests += tests/e2e/t0666-lost-master.t tests/e2e/t0667-apply-after-death.t tests/e2e/t0668-idle-peers.t \
 	tests/e2e/t0669-restart-one-each.t \
 	tests/e2e/t0670-data-below-masters.t tests/e2e/t0671-bounded-waits.t \
-	tests/e2e/t0672-sooner-below-masters.t tests/e2e/t0673-signatures-below-masters.t
+	tests/e2e/t0672-sooner-below-masters.t tests/e2e/t0673-signatures-below-masters.t tests/e2e/t0674-honest-queues.t
 e2e_tests += tests/e2e/t0662-checkpoints.t
 unit_tests += tests/unit/test_checkpoint
 tests_unit_test_checkpoint_LDADD = sed/libcheckpoint.a $(UNIT_LIBS)

@@ -504,6 +504,7 @@ static void accepted(struct session *session, struct link *link, const struct se
     if (atomic_load(&session->remote) < SESSION_DONE)
         marks_settle(session->engine, session, link);
     backlog_taken(session);
+    session_enter_queue(session);
     atomic_store(&session->phase, PHASE_REMOTE);
 }
 
@@ -620,6 +621,19 @@ static void take_choice(struct session *session, const struct choice *choice)
     session->asked = choice->asked;
     session->submitted_ns = clock_now_ns(engine->clock);
     pthread_mutex_unlock(&engine->marks_lock);
+}
+
+void attempt_move(struct session *session, struct choice *choice)
+{
+    session->rounds = 0;
+    session_note_again(session, session->server, " has a longer queue");
+    if (!attempt_begin_again(session)) {
+        choice_release(choice);
+        session_end(session, session->error.status);
+        return;
+    }
+    take_choice(session, choice);
+    atomic_store(&session->phase, PHASE_OFFER);
 }
 
 static enum esp_status submit_once(struct session *session, struct route_hope *hope, struct esp_error *error)

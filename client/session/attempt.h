@@ -31,6 +31,10 @@ enum esp_status attempt_ask(struct session *session, const struct message *reque
 /* How long a call may wait for its result. Zero for a session in a pool thread that other sessions need. */
 int64_t attempt_patience_ms(const struct session *session);
 
+/* The server has given the session back, which had not begun: calls the chosen servers under a new identity.
+ * Takes the choice over. */
+void attempt_move(struct session *session, struct choice *choice);
+
 /* A server has ended the session because its workers were lost: the session is handled as if the server
  * were lost. */
 bool attempt_lost_worker(struct session *session);

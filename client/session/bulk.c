@@ -246,6 +246,7 @@ void bulk_send(struct session *session)
     }
     if (status == ESP_OK) {
         session_absorb(session, &reply.call_reply.session);
+        session_enter_queue(session);
         /* A server that still wants chunks would be sent them for ever. */
         if (atomic_load(&session->remote) == SESSION_RECEIVING)
             session_end(session, error_set(&session->error, ESP_PROTOCOL,

@@ -203,10 +203,19 @@ static void keeper_close(struct keeper *keeper)
 
 /* ---- asking ---- */
 
+/* Milliseconds until the session looks for another server. */
+static int64_t search_ms(const struct session *session)
+{
+    const int64_t due_ns = session_search_ns(session), now_ns = clock_now_ns(session->engine->clock);
+    return due_ns <= now_ns ? 0 : (due_ns - now_ns) / NS_PER_MS + 1;
+}
+
 static void build(const struct session *session, const struct callback_answer *answer,
                   struct message *request)
 {
     int64_t left_ms = session_left_ms(session), poll_ms = session->is_job ? JOB_POLL_MS : POLL_MS;
+    if (search_ms(session) < poll_ms)
+        poll_ms = search_ms(session);
     request->follow = (struct follow){.session = session->id,
                                       .seen = session->following.seen,
                                       .progress = session->following.told,
@@ -272,8 +281,9 @@ void session_follow(struct session *session)
     struct keeper keeper;
     struct callback_answer answer = {.number = 0};
     keeper_open(&keeper, session);
-    while (!is_settled(session) && !session_is_cancelled(session) && follow_once(session, &keeper, &answer))
-        ;
+    while (!is_settled(session) && !session_is_cancelled(session) && !session->restless &&
+           follow_once(session, &keeper, &answer))
+        session->restless = search_ms(session) == 0;
     callback_answer_release(&answer);
     keeper_close(&keeper);
 }

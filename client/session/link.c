@@ -213,6 +213,7 @@ enum esp_status link_incarnation(struct link *link, int64_t most_ms, uint64_t *i
 #define MOST_FAILURES  4    /* failed polls in a row until the server is given up */
 #define MOST_REFUSED   6  /* the same for sessions that may not go to another server, if its port is closed */
 #define MOST_SCOUTS    16 /* problems of which one session each looks for another server */
+#define SEARCH_MS      250 /* pause between searches of parked sessions for another server */
 #define END_GRACE_MS   500 /* wait for the server's own report after a session's deadline */
 
 static struct link *link_create(struct engine *engine, const char *address);
@@ -298,10 +299,38 @@ static void give_up(struct link *link, uint64_t poll, bool all, const struct esp
     }
 }
 
+/* Lets one session that has waited long in the server's queue look for another server. If all did so at
+ * once, agents would answer all of them for each session that moves. */
+static void let_one_search(struct link *link, int64_t now_ns)
+{
+    struct session *session;
+    if (now_ns < link->quiet_ns)
+        return;
+    DL_FOREACH2(link->parked, session, park_next)
+    {
+        if (now_ns < session_search_ns(session))
+            continue;
+        link->quiet_ns = now_ns + SEARCH_MS * NS_PER_MS;
+        session->restless = true;
+        deliver(link, session);
+        pthread_cond_broadcast(&link->news);
+        return;
+    }
+}
+
+/* Milliseconds until let_one_search() finds the session. */
+static int64_t search_ms(const struct link *link, const struct session *session, int64_t now_ns)
+{
+    const int64_t due_ns = session_search_ns(session),
+                  search_ns = due_ns > link->quiet_ns ? due_ns : link->quiet_ns;
+    return search_ns <= now_ns ? 1 : (search_ns - now_ns) / NS_PER_MS + 1;
+}
+
 static void expire(struct link *link)
 {
     int64_t now = clock_now_ns(link->engine->clock);
     struct session *session, *next;
+    let_one_search(link, now);
     DL_FOREACH_SAFE2(link->parked, session, next, park_next)
     {
         if (session->deadline_ns != CLOCK_NEVER && now >= session->deadline_ns + END_GRACE_MS * NS_PER_MS)
@@ -317,6 +346,7 @@ static bool build(struct link *link, struct message *request, int64_t *timeout_m
     struct session *session;
     if (!entries)
         return false;
+    const int64_t now_ns = clock_now_ns(link->engine->clock);
     int64_t patience_ms = thread_pool_waiting(link->engine->pollers) > 0 ? SHARED_POLL_MS : POLL_MS,
             most_ms = INT64_MAX;
     DL_FOREACH2(link->parked, session, park_next)
@@ -327,6 +357,9 @@ static bool build(struct link *link, struct message *request, int64_t *timeout_m
         int64_t left_ms = session_left_ms(session) + END_GRACE_MS;
         if (left_ms < most_ms)
             most_ms = left_ms;
+        left_ms = search_ms(link, session, now_ns);
+        if (left_ms < patience_ms)
+            patience_ms = left_ms;
     }
     patience_ms = link->unanswered > 0 ? 0 : patience_ms < most_ms ? patience_ms : most_ms;
     *timeout_ms = given_up_answer_ms(link->engine, link->unanswered, patience_ms);
@@ -567,6 +600,14 @@ void link_release(struct link *link, uint64_t sequence)
         deliver(link, session);
         pthread_cond_broadcast(&link->news);
     }
+    pthread_mutex_unlock(&link->lock);
+}
+
+void link_search_again(struct link *link)
+{
+    pthread_mutex_lock(&link->lock);
+    link->quiet_ns = 0;
+    let_one_search(link, clock_now_ns(link->engine->clock));
     pthread_mutex_unlock(&link->lock);
 }
 

@@ -55,6 +55,7 @@ struct link {
     unsigned in_flight;  /* polls */
     unsigned failures;   /* failed polls in a row */
     unsigned unanswered; /* and the newest ones of them that were not answered in time */
+    int64_t quiet_ns;    /* until then no parked session looks for another server */
     bool queued;         /* `job` waits for a thread */
     struct thread_job job;
 
@@ -95,6 +96,10 @@ void link_release(struct link *link, uint64_t sequence);
 /* The link's server is silent, and another server takes a session of that problem. So that server may take
  * the sessions parked here, too: they look for a server themselves. */
 void link_doubt(struct link *link, const char *problem);
+
+/* A session has left the server's queue for another server: the next session that waits long may look for
+ * one at once. */
+void link_search_again(struct link *link);
 
 /* Takes out all parked sessions. */
 void link_release_all(struct link *link);

@@ -53,6 +53,8 @@ client_libclient_a_SOURCES += \
 	client/session/past.h \
 	client/session/patience.c \
 	client/session/patience.h \
+	client/session/requeue.c \
+	client/session/requeue.h \
 	client/session/resolve.c \
 	client/session/room.c \
 	client/session/room.h \

@@ -10,6 +10,7 @@
 #include "client/session/handle.h"
 #include "client/session/library.h"
 #include "client/session/link.h"
+#include "client/session/requeue.h"
 #include "core/problem/problem_callback.h"
 #include "util/clock.h"
 
@@ -36,6 +37,17 @@ static void finish(struct session *session)
     session_end(session, status);
 }
 
+/* The session has waited long in the server's queue. Returns whether it has left the server, or has ended. */
+static bool leaves_queue(struct session *session)
+{
+    struct link *link = session->link;
+    session->restless = false;
+    const bool left = requeue_try(session);
+    if (left)
+        link_search_again(link);
+    return left;
+}
+
 /* Continues a session that a server has. Returns false while the server computes. */
 static bool remote(struct session *session)
 {
@@ -43,6 +55,8 @@ static bool remote(struct session *session)
     session->doubted = false;
     if (doubted && !session->lost && atomic_load(&session->remote) < SESSION_DONE && given_up_leaves(session))
         link_doubt(session->link, session->problem);
+    if (session->restless && !session->lost && leaves_queue(session))
+        return true;
     if (session->lost) {
         attempt_recover(session);
         return true;

@@ -10,6 +10,7 @@
 #include "util/clock.h"
 #include "util/text.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,6 +146,43 @@ bool session_may_move(const struct session *session)
 bool session_is_uncertain(enum esp_status status)
 {
     return status == ESP_MAYBE || status == ESP_TIMEOUT;
+}
+
+/* ---- waiting in a server's queue ---- */
+
+#define LEAST_PATIENCE_S 1.0 /* the shortest wait before another server is looked for */
+#define PROMISES         2.0 /* and the wait in multiples of the promised one */
+#define MOST_PATIENCE_S  1e9
+
+static int64_t after_ns(const struct session *session, double seconds)
+{
+    return clock_now_ns(session->engine->clock) + (int64_t)(fmin(seconds, MOST_PATIENCE_S) * NS_PER_S);
+}
+
+void session_enter_queue(struct session *session)
+{
+    const double promised_s =
+        session->forecast_s - session->forecast_compute_s - session->forecast_transfer_s;
+    if (!(session->queue_patience_s > 0))
+        session->queue_patience_s = LEAST_PATIENCE_S;
+    session->restless = false;
+    session->queued_ns = clock_now_ns(session->engine->clock);
+    session->requeue_ns = after_ns(session, fmax(session->queue_patience_s, PROMISES * promised_s));
+}
+
+int64_t session_search_ns(const struct session *session)
+{
+    const int remote = atomic_load(&session->remote);
+    const bool waits = remote == SESSION_QUEUED || remote == SESSION_WAITING,
+               moves = !session->bound && !session->is_job && !session->attached && !session->lost &&
+                       !session->invocation.home[0];
+    return waits && moves ? session->requeue_ns : CLOCK_NEVER;
+}
+
+void session_search_later(struct session *session)
+{
+    session->queue_patience_s *= 2;
+    session->requeue_ns = after_ns(session, session->queue_patience_s);
 }
 
 void session_set_server(struct session *session, struct link *link, const char *server)

@@ -151,11 +151,15 @@ struct session {
     double fetch_s;             /* time that its server waited for data, as the server reported */
     struct patience absence;    /* with absent servers; begun_ns 0: there is no wait */
     int64_t absent_wait_ms;
-    bool silent;          /* a server that did not take it accepts connections but does not answer */
-    bool awaited;         /* the last server called is restarting */
-    uint32_t losses;      /* servers that had accepted it, and lost it */
-    uint32_t data_losses; /* times that data of its sequence were gone */
-    char *loss;           /* how and when the last server lost it; NULL: none has */
+    bool silent;  /* a server that did not take it accepts connections but does not answer */
+    bool awaited; /* the last server called is restarting */
+    /* Waiting in the server's queue: client/session/requeue.h. */
+    int64_t queued_ns, requeue_ns; /* since when, and when it looks for another server */
+    double queue_patience_s;       /* doubled by each search */
+    bool restless;                 /* it is to look for another server now */
+    uint32_t losses;               /* servers that had accepted it, and lost it */
+    uint32_t data_losses;          /* times that data of its sequence were gone */
+    char *loss;                    /* how and when the last server lost it; NULL: none has */
     int64_t loss_ns;
     bool loss_unbegun;         /* before it had begun it */
     char again[AGAIN_WHY + 1]; /* why and when the previous attempt was given up */
@@ -232,6 +236,17 @@ bool session_may_repeat(const struct session *session);
 bool session_may_move(const struct session *session);
 /* Whether a request with that outcome may have arrived or not, because the connection may have failed. */
 bool session_is_uncertain(enum esp_status status);
+
+/* A session that waits in a server's queue for longer than the placement promised looks for another server
+ * (client/session/requeue.h). Called when a server has taken the session, and when the server has all its
+ * arguments. */
+void session_enter_queue(struct session *session);
+/* When the session looks for another server, on the engine's clock. CLOCK_NEVER: the session is not in a
+ * queue, or may not move: the caller chose the server, its data or state are there, or it is a job. Called by
+ * its runner, or, while it is parked, under the link's lock. */
+int64_t session_search_ns(const struct session *session);
+/* Doubles the wait until the next search. */
+void session_search_later(struct session *session);
 
 /* Sets the server that has it, or NULL. `server` may be session->server. */
 void session_set_server(struct session *session, struct link *link, const char *server);

@@ -18,6 +18,9 @@
 /* Tag in a follow, without a value: the client calls this session elsewhere, because the server was silent
  * for too long. The session ends here, and its results are dropped. */
 #define EXTENSION_GIVEN_UP 122
+/* Tag in a follow, without a value: the client has another server for the session. If this server has not
+ * begun it, the session ends here, and the reply says so by EXTENSION_UNBEGUN. Else the session stays. */
+#define EXTENSION_GIVE_BACK 162
 
 struct open_range {
     uint64_t from, below;

@@ -80,7 +80,7 @@ static uint32_t ahead(const struct server *server, const struct session *session
     return admission_ahead(&server->admission, &session->memory);
 }
 
-/* The server shuts down, and does not have the session any more for its client. */
+/* The server does not have the session any more for its client: it shuts down, or has given it back. */
 static bool is_gone(const struct session *session)
 {
     return session->cut_short && session_has_ended(session);

@@ -9,6 +9,8 @@
 static void on_ended(struct server *server, struct session *session)
 {
     struct server_totals *totals = &server->totals;
+    if (session->cut_short && !session->begun)
+        return; /* given back, and called elsewhere */
     if (session->state != SESSION_DONE) {
         totals->failed++;
         status_count(&totals->failures, session->error.status);

@@ -180,6 +180,8 @@ void server_on_follow(struct server *server, struct call *call, const struct mes
         call_reply(call, message_create(MESSAGE_FOLLOW_REPLY));
         return;
     }
+    if (extension_find(&follow->extensions, EXTENSION_GIVE_BACK))
+        server_give_back(server, session);
     take_answer(server, session, follow);
     uint64_t answering = follow->answer_status == ESP_PENDING ? follow->answered : 0;
     uint64_t patience_ms = follow->patience_ms < MOST_PATIENCE_MS ? follow->patience_ms : MOST_PATIENCE_MS;

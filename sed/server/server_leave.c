@@ -8,6 +8,8 @@
  * A client that looks for a job may come after this process has ended, and calls the job again. So a job that
  * is kept stays in the queue, and may end within the grace. A job that may not be repeated ends here if it
  * has not begun, so that its client hears that.
+ *
+ * A client whose session waits long may ask for it, to call it on another server.
  */
 #include "sed/server/server_state.h"
 
@@ -42,6 +44,18 @@ static void hand_back(struct server *server, struct session *session)
                   "server %s was stopped before it began %s: nothing was computed, submit it again",
                   server->name, name);
     server_end_session(server, session, SESSION_FAILED, &error);
+}
+
+void server_give_back(struct server *server, struct session *session)
+{
+    struct esp_error error;
+    if (session->begun || session->detached ||
+        (session->state != SESSION_WAITING && session->state != SESSION_QUEUED))
+        return;
+    session->cut_short = true;
+    error_set(&error, ESP_UNREACHABLE, "it had not begun %s, which its client calls on another server",
+              session->problem->name);
+    server_end_session(server, session, SESSION_CANCELLED, &error);
 }
 
 /* In this order the end of a session starts none of the others. */

@@ -278,6 +278,8 @@ void server_part_session(struct server *server, struct session *session);
 void server_on_parted(void *server, const struct session_id *session);
 /* The client has called the session elsewhere. */
 void server_give_up_session(struct server *server, struct session *session);
+/* Ends a session that its client may call on another server, unless it has begun or is a job. */
+void server_give_back(struct server *server, struct session *session);
 /* Ends the sessions of clients that did not come back. */
 void server_give_up_orphans(struct server *server);
 

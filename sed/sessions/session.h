@@ -120,7 +120,7 @@ struct session {
     bool given_up;            /* the client has called it elsewhere */
     bool attended;            /* the thread of the operation under way will wait for it (job.attended) */
     bool begun;               /* the routine has been started, at least once */
-    bool cut_short;           /* ended only because the server shuts down */
+    bool cut_short;           /* ended only because the server shuts down, or given back to its client */
     bool dropped;             /* the result waited too long: only the end is remembered */
     enum esp_status stopping; /* RUNNING, and the reason to stop; ESP_OK: none */
     uint64_t kept_bytes;      /* the part of the client's kept_bytes */

@@ -6,6 +6,7 @@
 
 #include "core/choice/estimate.h"
 #include "core/forecast/cost_model.h"
+#include "core/message/open_sessions.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -567,6 +568,46 @@ static void leaving_cuts_short_what_is_still_there(void **state)
     assert_int_equal(rig_counts(&rig).running, 0);
 }
 
+static void ask_back(uint64_t client, struct answered *answer)
+{
+    struct extension extension = {EXTENSION_GIVE_BACK, (const uint8_t *)"", 0};
+    const struct message request = {.kind = MESSAGE_FOLLOW,
+                                    .follow = {.session = rig_session(client, 1),
+                                               .seen = UINT64_MAX,
+                                               .progress = 1,
+                                               .extensions = {&extension, 1}}};
+    *answer = (struct answered){0};
+    rig_send(&rig, &request, 5, answer);
+    rig_run(&rig, 0.01);
+    assert_true(answer->done);
+}
+
+static void a_client_gets_back_what_has_not_begun(void **state)
+{
+    (void)state;
+    struct answered running, queued, answer;
+    struct rig_call call = {
+        .session = rig_session(1, 1), .problem = "task", .flop = 4e9, .patience_ms = 60000};
+    rig_call(&rig, &call, &running);
+    call.session = rig_session(2, 1);
+    rig_call(&rig, &call, &queued);
+    rig_run(&rig, 1);
+    const uint64_t before = rig.pool.started;
+    ask_back(1, &answer);
+    assert_int_equal(answer.state, SESSION_RUNNING);
+    assert_false(answer.unbegun);
+    for (int i = 0; i < 2; i++) { /* the reply may be lost */
+        ask_back(2, &answer);
+        assert_int_equal(answer.state, SESSION_UNKNOWN);
+        assert_true(answer.unbegun && !answer.awaited);
+    }
+    assert_true(queued.done && queued.unbegun);
+    assert_int_equal(rig_counts(&rig).queued, 0);
+    rig_run(&rig, 8);
+    assert_int_equal(running.state, SESSION_DONE);
+    assert_int_equal(rig.pool.started, before);
+}
+
 /* ---- speed ---- */
 
 static void calls_teach_it_the_speed_of_their_problem(void **state)
@@ -756,6 +797,7 @@ int main(void)
         PLAIN(a_server_that_is_drained_briefly_takes_sessions_again_when_nobody_says_it_once_more),
         PLAIN(ending_takes_nothing_new_and_finishes_what_runs),
         PLAIN(leaving_cuts_short_what_is_still_there),
+        PLAIN(a_client_gets_back_what_has_not_begun),
         PLAIN(calls_teach_it_the_speed_of_their_problem),
         SPECIAL(the_speed_is_measured_through_the_workers),
         SPECIAL(ranks_are_not_asked_how_fast_a_worker_is),

@@ -41,6 +41,8 @@ struct fake_faults {
     unsigned fresh;         /* a redirector: so many locates name ma2 only, as it does not know all yet */
     bool missing;           /* a master: the redirector has lost it, and tells so */
     const char *solved;     /* of such a master: the problem that it reports to have solved; NULL: none */
+    bool queues;            /* calls without chunks wait in its queue until they are asked back */
+    bool begins;            /* with queues: they have begun just then */
     bool stopped;           /* nobody answers: ESP_TIMEOUT, at once and not when the time is over */
 };
 

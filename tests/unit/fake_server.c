@@ -2,6 +2,8 @@
  *
  * Answers of the fake servers. */
 #include "tests/unit/fake_internal.h"
+#include "core/choice/terms.h"
+#include "core/message/open_sessions.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,6 +136,8 @@ static void fill_report(struct fake *fake, struct held *held, struct arena *aren
     report->outcome.status = held->error.status;
     report->outcome.text = arena_strdup(arena, held->error.text);
     report->timings.compute_s = 0.25;
+    if (held->state == SESSION_UNKNOWN)
+        extension_add(&report->extensions, EXTENSION_UNBEGUN, "", 0, arena);
     if (held->state != SESSION_DONE)
         return;
     report->results = arena_alloc(arena, PROBLEM_MAX_ARGUMENTS * sizeof *report->results);
@@ -205,7 +209,9 @@ static struct held *open_session(struct fake *fake, int server, const struct cal
         fake->faults[server].wait_first--;
         held->state = SESSION_WAITING;
     }
-    if (!bulk)
+    if (!bulk && fake->faults[server].queues)
+        held->state = SESSION_QUEUED;
+    else if (!bulk)
         execute(fake, held);
     return held;
 }
@@ -312,13 +318,25 @@ enum esp_status fake_on_await(struct fake *fake, int server, const struct messag
     return fake->faults[server].dead ? fake_fail(error, ESP_MAYBE, "connection broke") : ESP_OK;
 }
 
+static void ask_back(struct fake *fake, struct held *held)
+{
+    if (fake->faults[held->server].begins) {
+        execute(fake, held);
+        return;
+    }
+    held->state = SESSION_UNKNOWN;
+    fake_fail(&held->error, ESP_UNREACHABLE, "it had not begun it");
+}
+
 /* Prints nothing, and does not tell how far it is. */
 enum esp_status fake_on_follow(struct fake *fake, int server, const struct message *request,
                                struct message *reply, struct esp_error *error)
 {
     const struct follow *follow = &request->follow;
     int64_t until = fake_now() + (int64_t)follow->patience_ms * NS_PER_MS;
-    struct held *held;
+    struct held *held = fake_find_held(fake, server, follow->session.sequence);
+    if (held && held->state == SESSION_QUEUED && extension_find(&follow->extensions, EXTENSION_GIVE_BACK))
+        ask_back(fake, held);
     while ((held = fake_find_held(fake, server, follow->session.sequence))) {
         tick(fake, held);
         if (has_news(held) || fake_now() >= until)

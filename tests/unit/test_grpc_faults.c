@@ -678,6 +678,50 @@ static void a_deadline_ends_the_session_and_the_computation(void **state)
     assert_int_equal(esp_handle_set_deadline(&sleep, -1), ESP_INVALID);
 }
 
+static void calls_that_wait_long_in_a_queue_go_to_another_server(void **state)
+{
+    (void)state;
+    enum { N = 3 };
+    grpc_sessionid_t ids[N];
+    int waited[N];
+    initialize();
+    set("s1:1", (struct fake_faults){.queues = true});
+    grpc_function_handle_t sleep = make_handle("sleep");
+    for (int i = 0; i < N; i++)
+        assert_int_equal(grpc_call_async(&sleep, &ids[i], 1, &waited[i]), GRPC_NO_ERROR);
+    assert_int_equal(grpc_wait_all(), GRPC_NO_ERROR);
+    assert_int_equal(grpc_call(&sleep, 1, waited), GRPC_NO_ERROR);
+    assert_string_equal(last_server(), "s2");
+    assert_int_equal(fake_counters(fake).executions, N + 1);
+    assert_int_equal(fake_counters(fake).cancels, 0);
+}
+
+static void a_call_that_has_begun_when_it_is_asked_back_stays(void **state)
+{
+    (void)state;
+    int waited;
+    initialize();
+    set("s1:1", (struct fake_faults){.queues = true, .begins = true});
+    grpc_function_handle_t sleep = make_handle("sleep");
+    assert_int_equal(grpc_call(&sleep, 1, &waited), GRPC_NO_ERROR);
+    assert_string_equal(last_server(), "s1");
+    assert_int_equal(fake_counters(fake).executions, 1);
+}
+
+static void a_call_to_a_named_server_waits_in_its_queue(void **state)
+{
+    (void)state;
+    int waited;
+    grpc_function_handle_t sleep;
+    initialize();
+    set("s1:1", (struct fake_faults){.queues = true});
+    assert_int_equal(grpc_function_handle_init(&sleep, "s1", "sleep"), GRPC_NO_ERROR);
+    assert_int_equal(esp_handle_set_deadline(&sleep, 1.5), ESP_OK);
+    assert_int_equal(grpc_call(&sleep, 1, &waited), GRPC_SESSION_FAILED);
+    assert_int_equal(esp_last_error()->status, ESP_TIMEOUT);
+    assert_int_equal(fake_counters(fake).executions, 0);
+}
+
 #define in_library(test) cmocka_unit_test_setup_teardown(test, set_up_fake, tear_down)
 
 int main(void)
@@ -719,6 +763,9 @@ int main(void)
         in_library(what_is_not_idempotent_is_not_called_again_on_its_server),
         in_library(a_server_that_forgot_is_taken_for_dead),
         in_library(a_deadline_ends_the_session_and_the_computation),
+        in_library(calls_that_wait_long_in_a_queue_go_to_another_server),
+        in_library(a_call_that_has_begun_when_it_is_asked_back_stays),
+        in_library(a_call_to_a_named_server_waits_in_its_queue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
