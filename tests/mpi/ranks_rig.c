@@ -218,6 +218,18 @@ void await_ranks(struct rig *of, uint64_t started)
     fail_msg("the ranks were not there within 30 s");
 }
 
+pid_t rank_of(struct rig *of, uint32_t rank)
+{
+    for (int i = 0; i < 3000; i++) {
+        const pid_t pid = ranks_pid(of->workers, rank);
+        if (pid > 0)
+            return pid;
+        usleep(10000);
+    }
+    fail_msg("rank %u was not there within 30 s", rank);
+    return -1;
+}
+
 void open_ready(struct rig *of, const struct ranks_options *wanted)
 {
     open_ranks(of, wanted);
@@ -382,7 +394,7 @@ static long ticks_of_all(struct rig *rig, uint32_t n)
 {
     long ticks = 0;
     for (uint32_t i = 0; i < n; i++)
-        ticks += ticks_of(ranks_pid(rig->workers, i));
+        ticks += ticks_of(rank_of(rig, i));
     return ticks;
 }
 

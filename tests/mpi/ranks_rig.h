@@ -14,7 +14,10 @@ void open_ranks(struct rig *rig, const struct ranks_options *wanted);
 /* Until that job, counted from 1, is there; the test fails after 30 s. */
 void await_ranks(struct rig *rig, uint64_t started);
 
-/* Both, of the first job. */
+/* The process of a rank, waited for as long. Never 0: a signal to 0 would reach the tests that run beside. */
+pid_t rank_of(struct rig *rig, uint32_t rank);
+
+/* Opens a pool and waits for its first job. */
 void open_ready(struct rig *rig, const struct ranks_options *wanted);
 
 /* Calls of "gate" end when the gate is open. A test that has opened it shuts it again. */

@@ -214,7 +214,7 @@ static void a_rank_that_is_lost_takes_along_what_it_kept(void **state)
     multiplies_well(&rig, square, a, b);
     counted(&rig);
     ranks_count(rig.workers, &before);
-    kill(ranks_pid(rig.workers, 3), SIGKILL);
+    kill(rank_of(&rig, 3), SIGKILL);
     await_ranks(&rig, before.started + 1);
     multiplies_well(&rig, square, a, b);
     has_counted(&rig, 2 * BYTES, 0, 0);
@@ -267,13 +267,13 @@ static void few_parts_are_kept_however_small_they_are(void **state)
     far_open(&own, "far1 slots=1\nfar2 slots=1\n",
              (struct ranks_options){.ranks = 2, .keeps_data = 64 << 20});
     await_ranks(&own, 1);
-    const int before = descriptors_of(ranks_pid(own.workers, 1));
+    const int before = descriptors_of(rank_of(&own, 1));
     for (int i = 0; i < 200; i++) {
         struct matrix *b = random_datum(pair);
         multiplies_well(&own, pair, a, b);
         free_datum(b);
     }
-    const int after = descriptors_of(ranks_pid(own.workers, 1));
+    const int after = descriptors_of(rank_of(&own, 1));
     assert_true(after > before + 100);
     assert_true(after <= before + 256);
     counted(&own);

@@ -107,7 +107,7 @@ static void a_rank_there_without_memory_fails_the_call_and_is_replaced(void **st
     int n = 400, got, works;
     struct rlimit old, little;
     struct ranks_counts counts;
-    pid_t pid = ranks_pid(rig.workers, 3);
+    pid_t pid = rank_of(&rig, 3);
     double *a = calloc((size_t)(n * n), sizeof *a), *c = calloc((size_t)(n * n), sizeof *c);
     struct esp_error error = rig_call(&rig, "absent", (void *[]){&n}, false);
     assert_non_null(strstr(error.text, "has no symbol 'not_there'"));
@@ -194,7 +194,7 @@ static void a_rank_there_killed_by_somebody_is_no_crash_of_the_call(void **state
         rig_start(&rig, job);
         for (int k = 0; k < 3000 && !(rig.workers->ops->progress(rig.workers, job->job.id) > 0); k++)
             usleep(10000);
-        assert_int_equal(kill(ranks_pid(rig.workers, 2), i == 0 ? SIGKILL : SIGTERM), 0);
+        assert_int_equal(kill(rank_of(&rig, 2), i == 0 ? SIGKILL : SIGTERM), 0);
         const struct job_end end = *rig_wait(&rig, job, true);
         rig_finish(job);
         assert_non_null(strstr(end.error.text, i == 0 ? "ended, or its host cannot be reached any more"
@@ -218,7 +218,7 @@ static void a_rank_there_that_is_stopped_in_a_call_counts_as_dead_after_a_while(
     await_ranks(&own, 1);
     own.grid = (struct process_grid){1, 2, 1};
     assert_string_equal(rig_call(&own, "tell", (void *[]){&fraction, &seconds}, false).text, "");
-    assert_int_equal(kill(ranks_pid(own.workers, 1), SIGSTOP), 0);
+    assert_int_equal(kill(rank_of(&own, 1), SIGSTOP), 0);
     seconds = 60; /* mpirun lets a rank that is stopped go on before it ends it */
     struct rig_job *job = rig_prepare(&own, "rest", (void *[]){&seconds}, false);
     rig_start(&own, job);
@@ -241,10 +241,10 @@ static void what_a_job_shared_there_is_gone_when_the_next_one_has_started(void *
     char shared[256], next[256];
     pid_t ranks[4], keepers[4], mpirun = 0;
     ranks_count(rig.workers, &counts);
-    folder_of_segments(ranks_pid(rig.workers, 0), shared);
+    folder_of_segments(rank_of(&rig, 0), shared);
     assert_ptr_equal(strstr(shared, "/dev/shm/espalier-rank-"), shared);
     for (uint32_t i = 0; i < 4; i++) {
-        ranks[i] = ranks_pid(rig.workers, i);
+        ranks[i] = rank_of(&rig, i);
         keepers[i] = parent_of(ranks[i]);
         mpirun = parent_of(keepers[i]);
     }
@@ -255,7 +255,7 @@ static void what_a_job_shared_there_is_gone_when_the_next_one_has_started(void *
     }
     kill(mpirun, SIGKILL);
     await_ranks(&rig, counts.started + 1);
-    folder_of_segments(ranks_pid(rig.workers, 0), next);
+    folder_of_segments(rank_of(&rig, 0), next);
     assert_ptr_equal(strstr(next, "/dev/shm/espalier-rank-"), next);
     assert_string_not_equal(next, shared);
     assert_int_not_equal(access(shared, F_OK), 0);

@@ -289,9 +289,9 @@ static void a_call_in_which_a_rank_was_stopped_teaches_nothing(void **state)
         job->job.proposal = (struct parallel_proposal){.grid = job->job.grid, .model_s = 1000};
         rig_start(&rig, job);
         if (stopped) {
-            assert_int_equal(kill(ranks_pid(rig.workers, 1), SIGSTOP), 0);
+            assert_int_equal(kill(rank_of(&rig, 1), SIGSTOP), 0);
             await_line(path, "is stopped, and a call waits for it");
-            assert_int_equal(kill(ranks_pid(rig.workers, 1), SIGCONT), 0);
+            assert_int_equal(kill(rank_of(&rig, 1), SIGCONT), 0);
         }
         usleep(20000); /* what takes next to nothing teaches nothing either */
         finish(job);

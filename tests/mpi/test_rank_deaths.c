@@ -109,7 +109,7 @@ static void a_rank_or_mpirun_killed_by_somebody_is_no_crash_of_the_call(void **s
         {SIGTERM, true, " was lost: "}}; /* mpirun, or who did not end in time and was killed by it */
     for (size_t i = 0; i < sizeof kills / sizeof *kills; i++) {
         const uint64_t before = jobs_started();
-        const pid_t rank = ranks_pid(rig.workers, 2);
+        const pid_t rank = rank_of(&rig, 2);
         struct rig_job *job = start_long();
         assert_int_equal(kill(kills[i].mpirun ? parent_of(rank) : rank, kills[i].signal), 0);
         const struct job_end end = end_of(job, before, kills[i].words);
@@ -124,7 +124,7 @@ static void what_waits_for_a_rank_that_is_killed_was_not_begun(void **state)
 {
     (void)state;
     const uint64_t before = jobs_started();
-    const pid_t rank = ranks_pid(rig.workers, 3);
+    const pid_t rank = rank_of(&rig, 3);
     int which = 0;
     assert_int_equal(kill(rank, SIGSTOP), 0);
     rig.grid = (struct process_grid){2, 2, 1};
@@ -148,7 +148,7 @@ static struct rig_job *start_on_first_ranks(const char *problem, void *const *va
 static struct job_end end_beside(struct rig_job *beside)
 {
     uint64_t before = jobs_started();
-    assert_int_equal(kill(ranks_pid(rig.workers, 3), SIGKILL), 0);
+    assert_int_equal(kill(rank_of(&rig, 3), SIGKILL), 0);
     const struct job_end end = *rig_wait(&rig, beside, true);
     rig_finish(beside);
     works_again(before);
@@ -205,7 +205,7 @@ static void how_a_rank_ended_is_told(void **state)
     int which = 1, n = 5;
     double x[5] = {0};
     rig.grid = (struct process_grid){2, 2, 1};
-    assert_int_equal(kill(parent_of(ranks_pid(rig.workers, 0)), SIGSTOP), 0);
+    assert_int_equal(kill(parent_of(rank_of(&rig, 0)), SIGSTOP), 0);
     struct esp_error error = rig_call(&rig, "die", (void *[]){&which, x, &n}, false);
     assert_int_equal(error.status, ESP_CRASHED);
     assert_non_null(strstr(error.text, " was killed by signal 9 (Killed)"));
@@ -223,7 +223,7 @@ static void a_rank_that_is_stopped_in_a_call_counts_as_dead_after_a_while(void *
     /* Ranks that are stopped before they have begun are replaced, and the call is computed by the others. */
     assert_int_equal(rig_call(&own, "count", (void *[]){&n, &works}, false).status, ESP_OK);
     const int64_t begun = clock_now_ns(&clock_system);
-    assert_int_equal(kill(ranks_pid(own.workers, 1), SIGSTOP), 0);
+    assert_int_equal(kill(rank_of(&own, 1), SIGSTOP), 0);
     struct esp_error error = rig_call(&own, "rest", (void *[]){&seconds}, false);
     assert_int_equal(error.status, ESP_CRASHED);
     assert_non_null(strstr(error.text, "was lost: rank 1 of 2 (process "));
@@ -276,9 +276,9 @@ static void what_a_killed_job_shared_goes_with_it(void **state)
     (void)state;
     char folder[256];
     uint64_t before = jobs_started();
-    pid_t ranks[4], mpirun = parent_of(ranks_pid(rig.workers, 0));
+    pid_t ranks[4], mpirun = parent_of(rank_of(&rig, 0));
     for (uint32_t i = 0; i < 4; i++)
-        ranks[i] = ranks_pid(rig.workers, i);
+        ranks[i] = rank_of(&rig, i);
     folder_of_segments(ranks[0], folder);
     assert_ptr_equal(strstr(folder, "/dev/shm/espalier-ranks-"), folder);
     const unsigned files = files_in(folder);
@@ -294,7 +294,7 @@ static void a_rank_killed_between_calls_is_replaced(void **state)
 {
     (void)state;
     uint64_t before = jobs_started();
-    assert_int_equal(kill(ranks_pid(rig.workers, 1), SIGKILL), 0);
+    assert_int_equal(kill(rank_of(&rig, 1), SIGKILL), 0);
     works_again(before);
 }
 
@@ -323,7 +323,7 @@ static void ranks_start_again_when_their_folder_was_removed(void **state)
     (void)state;
     char folder[200];
     uint64_t before = jobs_started();
-    const pid_t rank = ranks_pid(rig.workers, 1);
+    const pid_t rank = rank_of(&rig, 1);
     folder_of_socket(rank, folder, sizeof folder);
     folder_remove(folder);
     assert_int_equal(access(folder, F_OK), -1);
@@ -388,7 +388,7 @@ static void calls_wait_when_a_start_is_killed(void **state)
 {
     (void)state;
     uint64_t before = jobs_started();
-    assert_int_equal(kill(parent_of(ranks_pid(rig.workers, 1)), SIGKILL), 0);
+    assert_int_equal(kill(parent_of(rank_of(&rig, 1)), SIGKILL), 0);
     for (int i = 0; i < 2; i++, before++) {
         assert_int_equal(kill(starting_mpirun(before), SIGKILL), 0);
         calls_wait_for(before + 2);
@@ -400,7 +400,7 @@ static void calls_wait_when_a_rank_is_killed_while_it_starts(void **state)
 {
     (void)state;
     uint64_t before = jobs_started();
-    assert_int_equal(kill(ranks_pid(rig.workers, 1), SIGKILL), 0);
+    assert_int_equal(kill(rank_of(&rig, 1), SIGKILL), 0);
     for (int i = 0; i < 2; i++, before++) {
         assert_int_equal(kill(starting_rank(starting_mpirun(before)), SIGKILL), 0);
         calls_wait_for(before + 2);
@@ -413,7 +413,7 @@ static void calls_are_refused_when_a_third_start_is_killed(void **state)
     (void)state;
     struct esp_error error = {.status = ESP_OK};
     uint64_t before = jobs_started();
-    assert_int_equal(kill(parent_of(ranks_pid(rig.workers, 1)), SIGKILL), 0);
+    assert_int_equal(kill(parent_of(rank_of(&rig, 1)), SIGKILL), 0);
     for (int i = 0; i < 3; i++, before++) {
         calls_wait_for(before + 1);
         assert_int_equal(kill(starting_mpirun(before), SIGKILL), 0);
@@ -431,8 +431,8 @@ static void a_rank_that_is_stopped_and_killed_takes_no_call_with_it_later(void *
 {
     (void)state;
     uint64_t before = jobs_started();
-    kill(ranks_pid(rig.workers, 0), SIGSTOP); /* this one does not end by itself */
-    kill(ranks_pid(rig.workers, 3), SIGKILL);
+    kill(rank_of(&rig, 0), SIGSTOP); /* this one does not end by itself */
+    kill(rank_of(&rig, 3), SIGKILL);
     works_again(before);
 }
 
@@ -445,7 +445,7 @@ static void a_rank_killed_beside_an_answered_call_changes_nothing_of_it(void **s
     struct rig_job *job = rig_prepare(&rig, "count", (void *[]){&n, &works}, false);
     rig_start(&rig, job);
     assert_int_equal(rig_wait(&rig, job, true)->error.status, ESP_OK);
-    kill(ranks_pid(rig.workers, 3), SIGKILL);
+    kill(rank_of(&rig, 3), SIGKILL);
     assert_int_equal(n, 4);
     rig_finish(job);
     works_again(before);
@@ -496,7 +496,7 @@ static void a_rank_without_memory_fails_the_call_and_is_replaced(void **state)
     uint64_t before = jobs_started();
     int n = 400;
     double *a = calloc((size_t)(n * n), sizeof *a), *c = calloc((size_t)(n * n), sizeof *c);
-    limit_memory(ranks_pid(rig.workers, 3));
+    limit_memory(rank_of(&rig, 3));
     rig.grid = (struct process_grid){2, 2, 32};
     struct esp_error error = rig_call(&rig, "dgemm", (void *[]){&n, &n, &n, a, a, c}, true);
     assert_int_equal(error.status, ESP_SYSTEM);
@@ -516,7 +516,7 @@ static void a_rank_without_memory_takes_no_call_beside_with_it(void **state)
     uint64_t before = jobs_started();
     int n = 400;
     double *a = calloc((size_t)(n * n), sizeof *a), *c = calloc((size_t)(n * n), sizeof *c);
-    limit_memory(ranks_pid(rig.workers, 3));
+    limit_memory(rank_of(&rig, 3));
     rig.grid = (struct process_grid){1, 2, 1};
     struct rig_job *beside = rig_prepare(&rig, "gate", (void *[]){NULL}, false);
     rig_start(&rig, beside);

@@ -63,7 +63,7 @@ static bool maps_file(struct rig *of, const char *begins, const char *has, char 
 {
     char path[64], line[1024];
     bool found = false;
-    snprintf(path, sizeof path, "/proc/%d/maps", ranks_pid(of->workers, 0));
+    snprintf(path, sizeof path, "/proc/%d/maps", rank_of(of, 0));
     FILE *maps = fopen(path, "r");
     assert_non_null(maps);
     while (!found && fgets(line, sizeof line, maps)) {
@@ -98,7 +98,7 @@ static void ranks_that_cannot_share_memory_send_messages(void **state)
     static struct rig own;
     struct rlimit old, none;
     open_ready(&own, &(struct ranks_options){.ranks = 3});
-    const pid_t last = ranks_pid(own.workers, 2);
+    const pid_t last = rank_of(&own, 2);
     int n = 0, works = 0, rows = 1, block = 2, m = 9;
     double a[81];
     for (int i = 0; i < 81; i++)
