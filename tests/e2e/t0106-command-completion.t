@@ -32,7 +32,7 @@ all_options_offered() {
     [ "$(wc -l <verbs)" -ge 40 ] || { echo "$(wc -l <verbs) verbs"; return 1; }
     while read -r verb; do
         # shellcheck disable=SC2086
-        espalier $verb --help | sed 's/^/ /' | grep -Eo '^ +(-[a-zA-Z], )?--[a-z-]+' | grep -o -e '--.*' | sort >named
+        espalier $verb --help | sed -n '/^Options:/,/^$/s/^/ /p' | grep -Eo '^ +(-[a-zA-Z], )?--[a-z-]+' | grep -o -e '--.*' | sort >named
         # shellcheck disable=SC2086
         espalier __complete $verb -- | sort >offered
         [ -s named ] && cmp -s named offered || { echo "espalier $verb:"; diff named offered; return 1; }
