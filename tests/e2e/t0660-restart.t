@@ -136,6 +136,8 @@ cp "$folder/T.conf" T.conf
 sed -i "s|^problems = {|&\"$work/own\", |" "$folder/T.conf"
 check "its file names a folder more" grep -q "$work/own" "$folder/T.conf"
 check "a server reads the list of its problems again" espalier admin reload T
+new_is_known() { espalier problems version; }
+check "the agents learn what is new" wait_until new_is_known
 check "and serves what is new" espalier call version
 check_says "with its results" "^major = 3"
 printf 'problem wrong "It"\n in doubel x\n' >own/b.esp
