@@ -76,7 +76,7 @@ agent gateway '*:4799' 'publish = "both:4800"'
 check "a gateway may have another port" grep -qx 'both:4800' gateway.address
 hostname nowhere
 agent lost '*:0'
-check "a name that cannot be resolved is reported" grep -q 'told the name "nowhere", which cannot be resolved here' lost.out
+check "a name that cannot be resolved is reported" grep -q 'published name is "nowhere", which cannot be resolved here' lost.out
 reached 10.96.0.1 lost >/dev/null
 check "by the tree, too" grep -q 'lost .*others may not reach it' tree.out
 hostname elsewhere
