@@ -38,7 +38,7 @@ learn() {
 }
 check "both servers know how long a call takes" learn
 runs() { # JOB
-    espalier jobs >jobs && cat jobs && [ "$(grep -c ' running ' jobs)" = "$1" ]
+    espalier jobs >jobs.out && cat jobs.out && [ "$(grep -c ' running ' jobs.out)" = "$1" ]
 }
 none_ended() {
     for k in 1 2 3 4 5; do
