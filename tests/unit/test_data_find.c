@@ -157,7 +157,7 @@ static void beside_a_stopped_master_the_time_is_kept(void **state)
     (void)state;
     stopped[MASTER] = has[MAKER] = true;
     assert_int_not_equal(look(true), ESP_OK);
-    assert_non_null(strstr(error.text, "who has a datum"));
+    assert_non_null(strstr(error.text, "the servers that have a datum"));
     assert_non_null(strstr(error.text, "ma"));
 }
 
