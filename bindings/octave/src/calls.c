@@ -216,7 +216,7 @@ static bool call_wait(struct call *call, int ended)
     return true;
 }
 
-/* What the description notes on the results becomes a warning. */
+/* Makes a warning of the note that the description has on the results. */
 static void take_note(const struct call *call)
 {
     struct esp_session_info *info = NULL;

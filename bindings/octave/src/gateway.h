@@ -21,7 +21,7 @@ struct known {
     struct known *next;
 };
 
-/* What a compressed argument such as "csc(Ap, Ai, 1)" needs. */
+/* The arguments and the base that belong to a compressed argument such as "csc(Ap, Ai, 1)". */
 struct companions {
     size_t pointers, indices; /* positions */
     int64_t base;             /* of the indices */

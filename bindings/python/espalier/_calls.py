@@ -11,7 +11,7 @@ from ._problem import Problem, problem
 
 VOID = -1           # GRPC_SESSIONID_VOID
 NOT_COMPLETED = 12  # GRPC_NOT_COMPLETED
-SHORT_S = 0.02      # who presses Ctrl-C does not notice that a call takes so long
+SHORT_S = 0.02      # a user who presses Ctrl-C does not notice a delay of this length
 SMALL = 1 << 20     # bytes that are sent in such a time
 
 #: Options of every call, as signatures show them.
@@ -96,7 +96,7 @@ def _call_options(options, prepared):
 
 _OUTPUT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 _PROGRESS = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_double)
-_MOST_OUTPUT = 1 << 20  # characters that wait for somebody who takes them
+_MOST_OUTPUT = 1 << 20  # characters of a call's output kept until the program reads them
 
 
 class Follower:

@@ -12,7 +12,7 @@ from . import _connection, _inputs
 from ._calls import NOT_COMPLETED, VOID, alive, of, prepare, session_data, session_info, start
 from ._library import Error, NotFoundError, Status, check, last_error, lib
 
-#: Who decides whether a future ends as cancelled or with a result.
+#: Held while a future is decided: it ends as cancelled or with a result, never as both.
 _claims = threading.RLock()
 
 

@@ -32,7 +32,8 @@ def reuse(mode="auto", most_bytes=None):
                 hosts, from the second call with that memory on. True: the content of all is hashed. False: everything is sent with each call
     most_bytes  so many bytes stay on servers at most (1 GiB at first)
 
-    Who lifts the protection of an array, changes it and protects it again calls forget() between.
+    A program that lifts the protection of an array, changes the array and protects it again calls
+    forget() in between.
     """
     global _mode, _most
     if mode not in ("auto", True, False):

@@ -17,7 +17,7 @@ _MODES = {"volatile": 0, "persistent": 1, "sticky": 3}
 _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
 _SERVER = 4  # ESP_ROLE_SERVER
 
-# ---- who deletes ----
+# ---- deletion ----
 
 _owned = {}  # identities that this process deletes at its end, and the process that they are of
 _dropped = queue.SimpleQueue()
@@ -64,7 +64,7 @@ def _end():
     for identity in [one for one, of in list(_owned.items()) if of == process]:
         _owned.pop(identity, None)
         if lib.esp_data_drop(identity.encode()) in (Status.UNREACHABLE, Status.TIMEOUT):
-            break  # whoever is down cannot be told about any of them
+            break  # a platform that is down takes no deletion at all
 
 
 def _forked():
@@ -156,7 +156,10 @@ class RemoteArray:
 
     @classmethod
     def attach(cls, identity):
-        """The array of that identity, which whoever made it deletes. NotFoundError: no server has it."""
+        """Returns the array of that identity. The program that made the array deletes it.
+
+        NotFoundError: no server has the array.
+        """
         infos = ctypes.POINTER(CDataInfo)()
         n = ctypes.c_size_t()
         _connection.ensure()
@@ -188,7 +191,7 @@ class RemoteArray:
 
     @property
     def identity(self):
-        """ "SERVER:32 digits": who knows it can use the array, from any program."""
+        """The array's name on the platform, "SERVER:32 digits". Any program that knows it can use the array."""
         if self._identity is None:
             raise error_of(Status.NOT_FOUND, "the array was deleted")
         return self._identity
